@@ -1,0 +1,50 @@
+# Everything lives in .venv/. `make demo` and `make test` are the two commands a newcomer needs.
+PYTHON ?= python3
+BIN := .venv/bin
+# one thread for BLAS: chains run in parallel processes, and the sums do not depend on the machine's cores
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: demo test bench lint calibration experiment picture lock clean
+
+.venv/installed: pyproject.toml requirements.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "whyact needs Python 3.11 or later; set PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[test,lint]'
+	touch .venv/installed
+
+demo: .venv/installed
+	$(BIN)/whyact demo
+
+test: .venv/installed
+	$(BIN)/python -m pytest
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# ratios against matrix products and literal NumPy, side by side in one process
+bench: .venv/installed
+	$(BIN)/python benchmarks/speed.py
+
+# simulation-based calibration at its large size, about half an hour
+calibration: .venv/installed
+	$(BIN)/python -m pytest -m large tests/test_calibration.py
+
+# the paper's design, every cell: number of features and accuracy (RUNS per cell)
+RUNS ?= 5
+experiment: .venv/installed
+	$(BIN)/python benchmarks/recovery.py --runs $(RUNS)
+
+# the picture of the README
+picture: .venv/installed
+	$(BIN)/whyact demo --out docs/images/demo.png
+
+lock: .venv/installed
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-header --no-annotate \
+		pyproject.toml --output-file requirements.lock
+
+clean:
+	rm -rf .venv

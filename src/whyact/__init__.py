@@ -1,0 +1,38 @@
+"""whyact: learn why a teacher acts.
+
+    from whyact import FeaturePolicyClassifier
+    model = FeaturePolicyClassifier(random_state=0).fit(observations, actions)
+    print(model)
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from whyact.demo import load_demo
+    from whyact.estimator import FeaturePolicyClassifier
+    from whyact.model import Priors, simulate
+    from whyact.posterior import ChainsDisagreeWarning
+
+# Names are imported when first used, so that `import whyact` is instant.
+_HOMES = {
+    "ChainsDisagreeWarning": "whyact.posterior",
+    "FeaturePolicyClassifier": "whyact.estimator",
+    "Priors": "whyact.model",
+    "load_demo": "whyact.demo",
+    "simulate": "whyact.model",
+}
+
+__all__ = ["ChainsDisagreeWarning", "FeaturePolicyClassifier", "Priors", "load_demo", "simulate"]
+
+
+def __getattr__(name: str):
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'whyact' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *_HOMES])

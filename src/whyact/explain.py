@@ -1,0 +1,31 @@
+"""What a fitted model says, in a few lines of text."""
+
+import numpy as np
+
+
+def describe(model, n_entries: int = 4) -> str:
+    """Describe each feature: what it looks like, what it makes the teacher do, how sure."""
+    posterior = model.posterior_
+    aligned = posterior.aligned
+    names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(model.n_features_in_)])
+    probability = posterior.n_features_probabilities[posterior.modal_n_features]
+    count = model.n_components_
+    n_rows = len(model.substates_)
+    lines = [
+        f"{count} feature{'s' * (count != 1)} explain{'s' * (count == 1)} {n_rows} demonstrations "
+        f"(P(K = {count}) = {probability:.2f}); noise {np.sqrt(model.noise_variance_):.3g}."
+    ]
+    for k in range(count):
+        entries = aligned.features["mean"][k]
+        strongest = [d for d in np.argsort(-np.abs(entries))[:n_entries] if entries[d] != 0]
+        looks = ", ".join(f"{names[d]} {entries[d]:.3g}" for d in strongest)
+        rows = np.mean(model.substates_[:, k] > 0)
+        lines.append(f"  feature {k}: {looks}" + (", ..." if np.count_nonzero(entries) > len(strongest) else ""))
+        policy = ""
+        if len(model.classes_):
+            best = int(np.argmax(aligned.policies["mean"][k]))
+            mean, low, high = (aligned.policies[name][k, best] for name in ("mean", "low", "high"))
+            policy = f"{model.classes_[best]} with {mean:.2f} ({aligned.interval:.0%} interval {low:.2f} to {high:.2f}); "
+        lines.append(f"    -> {policy}in {rows:.0%} of the rows, found in {aligned.presence[k]:.0%} of the draws")
+    lines.append(posterior.agreement())
+    return "\n".join(lines)

@@ -1,0 +1,376 @@
+"""The model of Sec. 3: priors, the generative process, and the log joint density of Eq. (model::posterior).
+
+    z_n = s_n F + noise,  F = A * W  (features: a binary activation times a weight, entry by entry),
+    P(u_n | s_n, Phi) = sum_k s_nk phi_k(u_n) / sum_k s_nk,
+
+with an Indian buffet process over A, exponential (or Gaussian) weights W, substates s_nk on the grid
+{0, 1/(L-1), ..., 1} under a spike and slab, and Dirichlet policies phi_k. A row without any feature has the uniform
+action distribution. Zero is not a weight, so F alone tells A and W where it matters.
+"""
+
+import math
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betaln, gammaln, xlogy
+
+
+@dataclass(frozen=True)
+class Priors:
+    """The hyperpriors, with Table 1 of the paper as default.
+
+    Each is a pair of positive numbers. Gamma distributions have shape and rate. The unit of the observations
+    matters: the estimator scales them to a root mean square of one.
+
+    Parameters
+    ----------
+    noise_shape : pair, default=(1000, 1)
+        Gamma prior of alpha_sigma, the shape of the noise variance's inverse Gamma. It is worth about 2000
+        observed entries, a strong prior for small data.
+    noise_rate : pair, default=(1, 1)
+        Gamma prior of beta_sigma, the rate of the noise variance's inverse Gamma.
+    ibp_mass : pair, default=(1, 1)
+        Gamma prior of alpha_a. A larger rate expects fewer features.
+    ibp_concentration : pair, default=(1, 10)
+        Gamma prior of beta_a.
+    weight_scale : pair, default=(1, 1)
+        Inverse Gamma prior of gamma_w: the mean of positive weights, the variance of real ones.
+    policy_concentration : pair, default=(1, 1)
+        Gamma prior of alpha_phi, the symmetric Dirichlet parameter of the policies.
+    sparsity : pair, default=(1, 1)
+        Beta prior of theta_k, the probability that a substate of feature k is zero.
+    """
+
+    noise_shape: tuple[float, float] = (1000.0, 1.0)
+    noise_rate: tuple[float, float] = (1.0, 1.0)
+    ibp_mass: tuple[float, float] = (1.0, 1.0)
+    ibp_concentration: tuple[float, float] = (1.0, 10.0)
+    weight_scale: tuple[float, float] = (1.0, 1.0)
+    policy_concentration: tuple[float, float] = (1.0, 1.0)
+    sparsity: tuple[float, float] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            try:
+                first, second = (float(number) for number in value)
+            except (TypeError, ValueError):
+                raise ValueError(f"Priors.{field.name} must be a pair of positive numbers, got {value!r}.") from None
+            if not (0 < first < math.inf and 0 < second < math.inf):
+                raise ValueError(f"Priors.{field.name} must be a pair of positive numbers, got {value!r}.")
+            object.__setattr__(self, field.name, (first, second))
+
+
+class State(NamedTuple):
+    """All latent variables. Features are in no particular order."""
+
+    substates: np.ndarray  # S transposed, (K, N), values on the grid
+    features: np.ndarray  # F = A * W, (K, D); zero where inactive
+    policies: np.ndarray  # Phi, (K, U), rows sum to one
+    noise_variance: float  # sigma_z^2
+    noise_shape: float  # alpha_sigma
+    noise_rate: float  # beta_sigma
+    weight_scale: float  # gamma_w
+    ibp_mass: float  # alpha_a
+    ibp_concentration: float  # beta_a
+    policy_concentration: float  # alpha_phi
+
+
+class Demonstrations(NamedTuple):
+    """Observations and actions as the kernels want them; made by `make_demonstrations`."""
+
+    observations: np.ndarray  # Z, (N, D), zero where missing
+    actions: np.ndarray  # index of the action, -1 where missing, (N,)
+    row_splits: np.ndarray  # row n misses the columns row_gaps[row_splits[n]:row_splits[n + 1]]
+    row_gaps: np.ndarray
+    column_splits: np.ndarray  # and column d misses the rows column_gaps[...]
+    column_gaps: np.ndarray
+    sum_of_squares: float  # of the observed entries
+    n_observed: int  # number of observed entries
+
+
+class Target(NamedTuple):
+    """The distribution to sample from: options and hyperpriors, flat for the kernels; made by `make_target`."""
+
+    n_actions: int
+    n_levels: int  # L
+    observation_weight: float  # zeta
+    action_weight: float  # omega
+    positive: bool  # exponential weights, else Gaussian
+    n_birth_tries: int  # per sweep
+    noise_shape_shape: float
+    noise_shape_rate: float
+    noise_rate_shape: float
+    noise_rate_rate: float
+    ibp_mass_shape: float
+    ibp_mass_rate: float
+    ibp_concentration_shape: float
+    ibp_concentration_rate: float
+    weight_scale_shape: float
+    weight_scale_rate: float
+    policy_concentration_shape: float
+    policy_concentration_rate: float
+    sparsity_zero: float
+    sparsity_nonzero: float
+
+
+def make_demonstrations(observations, actions) -> Demonstrations:
+    """Prepare observations (NaN where missing) and action indices (-1 where missing)."""
+    observations = np.array(observations, dtype=np.float64, order="C", ndmin=2)
+    missing = np.isnan(observations)
+    row_gaps = np.nonzero(missing)[1]
+    column_gaps = np.nonzero(missing.T)[1]
+    observations[missing] = 0.0
+    return Demonstrations(
+        observations=observations,
+        actions=np.array(actions, dtype=np.int64),
+        row_splits=np.concatenate([[0], np.cumsum(missing.sum(axis=1))]).astype(np.int64),
+        row_gaps=row_gaps.astype(np.int64),
+        column_splits=np.concatenate([[0], np.cumsum(missing.sum(axis=0))]).astype(np.int64),
+        column_gaps=column_gaps.astype(np.int64),
+        sum_of_squares=float(np.vdot(observations, observations)),
+        n_observed=int(missing.size - missing.sum()),
+    )
+
+
+def make_target(
+    priors: Priors,
+    *,
+    n_actions: int,
+    n_dimensions: int,
+    n_levels: int = 100,
+    observation_weight: float = 1.0,
+    action_weight: float | str = 1.0,
+    feature_values: str = "positive",
+    n_birth_tries: int | None = None,
+) -> Target:
+    """Flatten the options and the hyperpriors. The action weight may be "dimensions", the paper's D."""
+    if n_birth_tries is None:
+        n_birth_tries = min(n_dimensions, 12)
+    return Target(
+        int(n_actions),
+        int(n_levels),
+        float(observation_weight),
+        float(n_dimensions if action_weight == "dimensions" else action_weight),
+        feature_values == "positive",
+        int(n_birth_tries),
+        *(number for field in fields(priors) for number in getattr(priors, field.name)),
+    )
+
+
+def draw_activations(rng: np.random.Generator, n_dimensions: int, mass: float, concentration: float) -> np.ndarray:
+    """Draw A, (K, D), from the two-parameter Indian buffet process; the features are in random order."""
+    rows: list[np.ndarray] = []
+    counts: list[int] = []
+    for d in range(n_dimensions):
+        for k, count in enumerate(counts):
+            if rng.random() < count / (concentration + d):
+                rows[k][d] = True
+                counts[k] += 1
+        for _ in range(rng.poisson(mass * concentration / (concentration + d))):
+            rows.append(np.arange(n_dimensions) == d)
+            counts.append(1)
+    activations = np.array(rows, dtype=bool).reshape(len(rows), n_dimensions)
+    return rng.permutation(activations)
+
+
+def draw_substates_from_prior(
+    rng: np.random.Generator, n_features: int, n_rows: int, n_levels: int, sparsity: tuple[float, float]
+) -> np.ndarray:
+    """Draw S transposed, (K, N), from the spike and slab on the grid."""
+    theta = rng.beta(*sparsity, size=(n_features, 1))
+    levels = rng.integers(1, n_levels, size=(n_features, n_rows))
+    return np.where(rng.random((n_features, n_rows)) < theta, 0, levels) / (n_levels - 1)
+
+
+def action_probabilities(substates: np.ndarray, policies: np.ndarray) -> np.ndarray:
+    """Mixture of the policies, Eq. (model::mixture), (N, U); uniform for rows without any feature."""
+    total = substates.sum(axis=0)[:, None]
+    uniform = 1.0 / policies.shape[1]
+    return np.where(total > 0, substates.T @ policies / np.where(total > 0, total, 1.0), uniform)
+
+
+class Simulation(NamedTuple):
+    """A draw from the generative process."""
+
+    state: State
+    observations: np.ndarray  # (N, D)
+    actions: np.ndarray  # (N,)
+
+
+def simulate(
+    rng: np.random.Generator,
+    n_rows: int,
+    n_dimensions: int,
+    n_actions: int,
+    *,
+    priors: Priors | None = None,
+    n_levels: int = 100,
+    feature_values: str = "positive",
+    **given,
+) -> Simulation:
+    """Draw from the generative process: everything, or the rest given some of it.
+
+    Any field of `State` may be given by name; each other variable is drawn from its distribution given its parents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whyact import simulate
+    >>> simulation = simulate(np.random.default_rng(0), 20, 5, 3, noise_variance=0.01)
+    >>> simulation.observations.shape, simulation.actions.shape
+    ((20, 5), (20,))
+    """
+    priors = Priors() if priors is None else priors
+    unknown = set(given) - set(State._fields)
+    if unknown:
+        raise TypeError(f"simulate: {sorted(unknown)[0]!r} is not a variable of the model; there are {State._fields}.")
+
+    def draw_gamma(name):
+        shape, rate = getattr(priors, name)
+        return rng.gamma(shape) / rate
+
+    hyper = {
+        name: given[name] if name in given else draw_gamma(name)
+        for name in ("noise_shape", "noise_rate", "ibp_mass", "ibp_concentration", "policy_concentration")
+    }
+    weight_scale = given["weight_scale"] if "weight_scale" in given else 1.0 / draw_gamma("weight_scale")
+    noise_variance = (
+        given["noise_variance"]
+        if "noise_variance" in given
+        else hyper["noise_rate"] / max(rng.gamma(hyper["noise_shape"]), np.finfo(float).tiny)
+    )
+    if "features" in given:
+        features = np.asarray(given["features"], dtype=float)
+    else:
+        n_known = [len(given[name]) for name in ("substates", "policies") if name in given]
+        activations = draw_activations(rng, n_dimensions, hyper["ibp_mass"], hyper["ibp_concentration"])
+        if n_known and len(activations) != n_known[0]:
+            raise ValueError("simulate: give `features` together with `substates` or `policies`, they share K.")
+        weights = (
+            rng.exponential(weight_scale, activations.shape)
+            if feature_values == "positive"
+            else math.sqrt(weight_scale) * rng.standard_normal(activations.shape)
+        )
+        features = np.where(activations, weights, 0.0)
+    n_features = len(features)
+    substates = (
+        np.asarray(given["substates"], dtype=float)
+        if "substates" in given
+        else draw_substates_from_prior(rng, n_features, n_rows, n_levels, priors.sparsity)
+    )
+    if "policies" in given:
+        policies = np.asarray(given["policies"], dtype=float)
+    else:
+        policies = draw_policies_from_prior(rng, n_features, n_actions, hyper["policy_concentration"])
+    state = State(
+        substates=substates,
+        features=features,
+        policies=policies,
+        noise_variance=float(noise_variance),
+        weight_scale=float(weight_scale),
+        **{name: float(value) for name, value in hyper.items()},
+    )
+    observations, actions = simulate_data(rng, state)
+    return Simulation(state, observations, actions)
+
+
+def draw_policies_from_prior(rng: np.random.Generator, n_features: int, n_actions: int, alpha: float) -> np.ndarray:
+    """Draw Phi, (K, U), from the symmetric Dirichlet, in logs because Gamma draws of a small shape underflow."""
+    size = (n_features, n_actions)
+    logs = np.log(rng.gamma(alpha + 1.0, size=size)) - rng.exponential(size=size) / alpha
+    policies = np.exp(logs - logs.max(axis=1, initial=-np.inf, keepdims=True))
+    return np.maximum(policies / policies.sum(axis=1, keepdims=True), 1e-290)
+
+
+def simulate_data(rng: np.random.Generator, state: State) -> tuple[np.ndarray, np.ndarray]:
+    """Draw observations and actions given all latent variables."""
+    mean = state.substates.T @ state.features
+    observations = mean + math.sqrt(state.noise_variance) * rng.standard_normal(mean.shape)
+    cumulative = np.cumsum(action_probabilities(state.substates, state.policies), axis=1)
+    cumulative[:, -1] = 1.0
+    actions = (rng.random((len(mean), 1)) >= cumulative).sum(axis=1)
+    return observations, actions
+
+
+def log_ibp(n_active: np.ndarray, patterns: np.ndarray, n_dimensions: int, mass: float, concentration: float) -> float:
+    """Log P(A | alpha, beta), Eq. (ibp::infinitemodel), with K_h counting equal rows of A."""
+    n_features = len(n_active)
+    expected = mass * np.sum(concentration / (concentration + np.arange(n_dimensions)))
+    repeats = np.unique(patterns, axis=0, return_counts=True)[1] if n_features else np.zeros(0)
+    return float(
+        xlogy(n_features, mass * concentration)
+        - gammaln(repeats + 1.0).sum()
+        - expected
+        + betaln(n_active, n_dimensions - n_active + concentration).sum()
+    )
+
+
+def log_joint(state: State, data: Demonstrations, target: Target) -> float:
+    """Log of Eq. (model::posterior), normalising constants included, with the weights zeta and omega."""
+    substates, features, policies = state.substates, state.features, state.policies
+    n_features, n_dimensions = features.shape
+    n_rows = substates.shape[1]
+    active = features != 0
+
+    residual = data.observations - substates.T @ features
+    rows_of_gaps = np.repeat(np.arange(n_rows), np.diff(data.row_splits))
+    residual[rows_of_gaps, data.row_gaps] = 0.0
+    log_observations = (
+        -0.5 * data.n_observed * math.log(2 * math.pi * state.noise_variance)
+        - 0.5 * np.vdot(residual, residual) / state.noise_variance
+    )
+    spoken = data.actions >= 0
+    probabilities = action_probabilities(substates, policies)[spoken, data.actions[spoken]]
+    log_actions = np.log(probabilities).sum()
+
+    n_zero = (substates == 0).sum(axis=1)
+    n_nonzero = n_rows - n_zero
+    log_substates = (
+        betaln(n_zero + target.sparsity_zero, n_nonzero + target.sparsity_nonzero)
+        - betaln(target.sparsity_zero, target.sparsity_nonzero)
+        - n_nonzero * math.log(target.n_levels - 1)
+    ).sum()
+
+    if target.positive:
+        log_weights = -active.sum() * math.log(state.weight_scale) - features.sum() / state.weight_scale
+    else:
+        log_weights = (
+            -0.5 * active.sum() * math.log(2 * math.pi * state.weight_scale)
+            - 0.5 * np.vdot(features, features) / state.weight_scale
+        )
+    log_activations = log_ibp(active.sum(axis=1), active, n_dimensions, state.ibp_mass, state.ibp_concentration)
+
+    alpha = state.policy_concentration
+    log_policies = n_features * (gammaln(target.n_actions * alpha) - target.n_actions * gammaln(alpha))
+    log_policies += (alpha - 1) * np.log(policies).sum()
+
+    log_hyper = (
+        log_inverse_gamma(state.noise_variance, state.noise_shape, state.noise_rate)
+        + log_gamma(state.noise_shape, target.noise_shape_shape, target.noise_shape_rate)
+        + log_gamma(state.noise_rate, target.noise_rate_shape, target.noise_rate_rate)
+        + log_gamma(state.ibp_mass, target.ibp_mass_shape, target.ibp_mass_rate)
+        + log_gamma(state.ibp_concentration, target.ibp_concentration_shape, target.ibp_concentration_rate)
+        + log_inverse_gamma(state.weight_scale, target.weight_scale_shape, target.weight_scale_rate)
+        + log_gamma(alpha, target.policy_concentration_shape, target.policy_concentration_rate)
+    )
+    return float(
+        target.observation_weight * log_observations
+        + target.action_weight * log_actions
+        + log_substates
+        + log_weights
+        + log_activations
+        + log_policies
+        + log_hyper
+    )
+
+
+def log_gamma(x: float, shape: float, rate: float) -> float:
+    """Log density of the Gamma distribution with shape and rate."""
+    return shape * math.log(rate) - math.lgamma(shape) + (shape - 1) * math.log(x) - rate * x
+
+
+def log_inverse_gamma(x: float, shape: float, rate: float) -> float:
+    """Log density of the inverse Gamma distribution."""
+    return shape * math.log(rate) - math.lgamma(shape) - (shape + 1) * math.log(x) - rate / x

@@ -1,0 +1,416 @@
+"""Draws of a changing number of features, and what they say (Sec. 4.2).
+
+The draws of a chain are stored flat: the features of all draws below each other, with row splits that tell where a
+draw begins. Nothing is padded. Features have no order that means something, so quantities that do not depend on it are
+diagnosed (K, noise variance, ...), and features are aligned by assignment before they are averaged.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from whyact.model import Demonstrations, State, Target
+
+SCALARS = State._fields[3:]
+TRACES = ("n_features", "n_active", "log_joint", "log_action_likelihood", *SCALARS)
+DIAGNOSED = ("n_features", "noise_variance", "log_joint", "n_active", "log_action_likelihood")
+# Chains that agree have an R-hat below this (Vehtari et al., 2021, ask for 1.01 with long chains).
+R_HAT_LIMIT = 1.1
+# Two features are taken for the same if the cosines of their entries and of their substates multiply to this.
+SAME_FEATURE = 0.5
+
+
+class GrowingRows:
+    """Rows appended to one block of memory that grows in place, so that no second copy is ever needed."""
+
+    def __init__(self, width: int, dtype):
+        self._block = np.empty((0, width), dtype)
+        self.n_rows = 0
+
+    def append(self, rows: np.ndarray) -> None:
+        needed = self.n_rows + len(rows)
+        if needed > len(self._block):
+            self._block.resize((max(needed, len(self._block) + len(self._block) // 8 + 8), self._block.shape[1]), refcheck=False)
+        self._block[self.n_rows : needed] = rows
+        self.n_rows = needed
+
+    @property
+    def values(self) -> np.ndarray:
+        return self._block[: self.n_rows]
+
+
+class ChainDraws:
+    """The kept draws of one chain.
+
+    Attributes
+    ----------
+    features, policies : arrays (sum of K, D) and (sum of K, U)
+    levels : array (sum of K, N)
+        Substates as whole levels of the grid; divide by L - 1.
+    row_splits : array (n_draws + 1,)
+        Draw i holds the rows row_splits[i] to row_splits[i + 1].
+    traces : dict
+        One number a draw for each name of TRACES.
+    """
+
+    def __init__(self, n_rows: int, n_dimensions: int, n_actions: int, n_levels: int):
+        self.n_levels = n_levels
+        self._features = GrowingRows(n_dimensions, np.float64)
+        self._policies = GrowingRows(n_actions, np.float64)
+        self._levels = GrowingRows(n_rows, np.min_scalar_type(n_levels - 1))
+        self._splits = [0]
+        self._traces: list[tuple[float, ...]] = []
+
+    @classmethod
+    def empty(cls, data: Demonstrations, target: Target) -> "ChainDraws":
+        return cls(*data.observations.shape, target.n_actions, target.n_levels)
+
+    def __len__(self) -> int:
+        return len(self._traces)
+
+    def append(self, state: State, log_joint: float, log_action_likelihood: float) -> None:
+        """Keep a state."""
+        self._features.append(state.features)
+        self._policies.append(state.policies)
+        self._levels.append(np.rint(state.substates * (self.n_levels - 1)).astype(self.levels.dtype))
+        self._splits.append(self._splits[-1] + len(state.features))
+        n_active = int(np.count_nonzero(state.features))
+        self._traces.append((len(state.features), n_active, log_joint, log_action_likelihood, *state[3:]))
+
+    def extend(self, other: "ChainDraws") -> None:
+        """Append the draws of a later segment of the same chain."""
+        self._features.append(other.features)
+        self._policies.append(other.policies)
+        self._levels.append(other.levels)
+        self._splits.extend((self._splits[-1] + other.row_splits[1:]).tolist())
+        self._traces.extend(other._traces)
+
+    @property
+    def features(self) -> np.ndarray:
+        return self._features.values
+
+    @property
+    def policies(self) -> np.ndarray:
+        return self._policies.values
+
+    @property
+    def levels(self) -> np.ndarray:
+        return self._levels.values
+
+    @property
+    def row_splits(self) -> np.ndarray:
+        return np.array(self._splits, dtype=np.int64)
+
+    @property
+    def traces(self) -> dict[str, np.ndarray]:
+        table = np.array(self._traces, dtype=float).reshape(len(self), len(TRACES))
+        return {name: table[:, i] for i, name in enumerate(TRACES)}
+
+    def state(self, draw: int) -> State:
+        """Return one draw as a state."""
+        rows = slice(self._splits[draw], self._splits[draw + 1])
+        scalars = self._traces[draw][len(TRACES) - len(SCALARS) :]
+        return State(self.levels[rows] / (self.n_levels - 1), self.features[rows], self.policies[rows], *scalars)
+
+
+class DrawId(NamedTuple):
+    """Which draw."""
+
+    chain: int
+    draw: int
+
+
+class ChainsDisagreeWarning(UserWarning):
+    """The chains have not found the same answer."""
+
+
+@dataclass(frozen=True)
+class AlignedFeatures:
+    """Features of all draws matched to those of one reference draw.
+
+    Attributes
+    ----------
+    reference : DrawId
+        The draw whose features give the order.
+    presence : array (K,)
+        Share of the draws that hold the feature.
+    features, policies, substates : dict of arrays
+        "mean", "low" and "high" (a central interval) over the draws that hold the feature; shapes (K, D), (K, U)
+        and (K, N).
+    interval : float
+        Probability of the interval.
+    """
+
+    reference: DrawId
+    presence: np.ndarray
+    features: dict[str, np.ndarray] = field(repr=False)
+    policies: dict[str, np.ndarray] = field(repr=False)
+    substates: dict[str, np.ndarray] = field(repr=False)
+    interval: float = 0.9
+
+
+class Posterior:
+    """The draws of all chains, in the unit of the observations.
+
+    Parameters
+    ----------
+    chains : list of ChainDraws
+    unit : float
+        What the observations were divided by before sampling. Features, weight scale and noise variance are given
+        back in the observations' own unit.
+    """
+
+    def __init__(self, chains: list[ChainDraws], unit: float = 1.0, feature_values: str = "positive"):
+        if not chains or not all(len(chain) for chain in chains):
+            raise ValueError("a posterior needs at least one draw in each chain.")
+        self.chains = chains
+        self.unit = unit
+        self.feature_values = feature_values
+
+    @property
+    def n_chains(self) -> int:
+        return len(self.chains)
+
+    @property
+    def n_draws(self) -> int:
+        """Kept draws per chain."""
+        return min(len(chain) for chain in self.chains)
+
+    def __repr__(self) -> str:
+        return f"<Posterior: {self.n_chains} chains of {self.n_draws} draws, K = {self.modal_n_features}>"
+
+    @cached_property
+    def traces(self) -> dict[str, np.ndarray]:
+        """One number a draw, arrays (chain, draw), for each name of TRACES; in the unit of the observations."""
+        traces = {
+            name: np.stack([chain.traces[name][: self.n_draws] for chain in self.chains]) for name in TRACES
+        }
+        power = {"noise_variance": 2, "noise_rate": 2, "weight_scale": 1 if self.feature_values == "positive" else 2}
+        for name, exponent in power.items():
+            traces[name] = traces[name] * self.unit**exponent
+        return traces
+
+    def state(self, chain: int, draw: int) -> State:
+        """Return one draw, in the unit of the observations."""
+        state = self.chains[chain].state(draw)
+        return state._replace(
+            features=state.features * self.unit,
+            **{name: float(self.traces[name][chain, draw]) for name in SCALARS},
+        )
+
+    # --- the number of features -----------------------------------------------------------------------------
+
+    @cached_property
+    def n_features_probabilities(self) -> dict[int, float]:
+        """P(K | data)."""
+        values, counts = np.unique(self.traces["n_features"].astype(int), return_counts=True)
+        return dict(zip(values.tolist(), (counts / counts.sum()).tolist(), strict=True))
+
+    @property
+    def modal_n_features(self) -> int:
+        """The most probable number of features (the smaller one of two equals)."""
+        return max(self.n_features_probabilities, key=lambda k: (self.n_features_probabilities[k], -k))
+
+    # --- the draw that stands for all -----------------------------------------------------------------------
+
+    @cached_property
+    def _log_joint_in_logs(self) -> np.ndarray:
+        """Log joint density with respect to the logarithms of the policies, arrays (chain, draw).
+
+        The Dirichlet density of Eq. (model::posterior) has no bound as a probability goes to zero; in the
+        coordinates of log-odds it has.
+        """
+        added = [
+            np.add.reduceat(np.append(np.log(chain.policies).sum(axis=1), 0.0), chain.row_splits[:-1])
+            * (np.diff(chain.row_splits) > 0)
+            for chain in self.chains
+        ]
+        return self.traces["log_joint"] + np.stack([values[: self.n_draws] for values in added])
+
+    def best_draw(self) -> DrawId:
+        """The draw of highest density among those with the modal number of features."""
+        density = np.where(self.traces["n_features"] == self.modal_n_features, self._log_joint_in_logs, -np.inf)
+        return DrawId(*(int(i) for i in np.unravel_index(np.argmax(density), density.shape)))
+
+    def chosen_state(self, reference: DrawId | None = None) -> State:
+        """The best draw (or another), its features sorted by how much of them is in the rows, most first.
+
+        In the sampler's unit, as `chains` are.
+        """
+        reference = self.best_draw() if reference is None else reference
+        state = self.chains[reference.chain].state(reference.draw)
+        order = np.argsort(-state.substates.sum(axis=1), kind="stable")
+        return state._replace(
+            features=state.features[order], policies=state.policies[order], substates=state.substates[order]
+        )
+
+    def highest_joint_draw(self) -> DrawId:
+        """The paper's MAP: the draw of highest joint density, over all numbers of features.
+
+        It compares densities of different dimension, so it changes with the unit of the observations, and a
+        policy close to zero outweighs everything else. Prefer `best_draw`.
+        """
+        density = self.traces["log_joint"]
+        return DrawId(*(int(i) for i in np.unravel_index(np.argmax(density), density.shape)))
+
+    # --- features over all draws ----------------------------------------------------------------------------
+
+    def align(self, reference: DrawId | None = None, interval: float = 0.9) -> AlignedFeatures:
+        """Match the features of every draw to those of a reference draw (the best one), and summarise them.
+
+        Their order is that of `chosen_state`.
+
+        Two features are alike as far as both their entries and their substates are: the similarity is the product
+        of the two cosines, which does not depend on the scale of either. The assignment maximises its sum; pairs
+        less alike than SAME_FEATURE stay unmatched.
+        """
+        from scipy.optimize import linear_sum_assignment
+
+        reference = self.best_draw() if reference is None else reference
+        chosen = self.chosen_state(reference)
+        n_features = len(chosen.features)
+        matches: list[list[tuple[int, int]]] = [[] for _ in range(n_features)]
+        unit_features, unit_substates = normalise(chosen.features), normalise(chosen.substates)
+        for c, chain in enumerate(self.chains):
+            splits = chain.row_splits
+            for low, high in zip(splits[:-1], splits[1:], strict=True):
+                likeness = np.abs(normalise(chain.features[low:high]) @ unit_features.T)
+                likeness *= normalise(chain.levels[low:high].astype(float)) @ unit_substates.T
+                for their, our in zip(*linear_sum_assignment(likeness, maximize=True), strict=True):
+                    if likeness[their, our] >= SAME_FEATURE:
+                        matches[our].append((c, low + their))
+
+        def summarise(rows_of_chain, factor, width):
+            summary = {name: np.full((n_features, width), np.nan) for name in ("mean", "low", "high")}
+            for k, found in enumerate(matches):
+                rows = np.stack([rows_of_chain(self.chains[c])[row] for c, row in found]) * factor
+                summary["mean"][k] = rows.mean(axis=0)
+                summary["low"][k], summary["high"][k] = np.quantile(
+                    rows, [(1 - interval) / 2, (1 + interval) / 2], axis=0
+                )
+            return summary
+
+        n_all = sum(len(chain) for chain in self.chains)
+        return AlignedFeatures(
+            reference=reference,
+            presence=np.array([len(found) for found in matches]) / n_all,
+            features=summarise(lambda chain: chain.features, self.unit, chosen.features.shape[1]),
+            policies=summarise(lambda chain: chain.policies, 1.0, chosen.policies.shape[1]),
+            substates=summarise(
+                lambda chain: chain.levels, 1.0 / (self.chains[0].n_levels - 1), chosen.substates.shape[1]
+            ),
+            interval=interval,
+        )
+
+    @cached_property
+    def aligned(self) -> AlignedFeatures:
+        """The features aligned to the best draw, with 90% intervals."""
+        return self.align()
+
+    # --- diagnostics ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _diagnostics(self):
+        import arviz_stats
+
+        names = ("r_hat", "ess_bulk", "ess_tail")
+        numbers = {}
+        for name in DIAGNOSED:
+            trace = self.traces[name]
+            if self.n_draws < 4 or np.ptp(trace) == 0:  # nothing moved: no chain can disagree
+                numbers[name] = dict.fromkeys(names, float("nan")) | {"r_hat": 1.0 if self.n_draws >= 4 else float("nan")}
+                continue
+            numbers[name] = {
+                "r_hat": float(arviz_stats.rhat(trace)) if self.n_chains > 1 else float("nan"),
+                "ess_bulk": float(arviz_stats.ess(trace, method="bulk")),
+                "ess_tail": float(arviz_stats.ess(trace, method="tail", prob=(0.05, 0.95))),
+            }
+        return numbers
+
+    def diagnostics(self):
+        """R-hat and effective sample sizes of quantities that do not depend on the order of the features.
+
+        Returns an `xarray.Dataset` with one variable a measure, over the dimension "quantity".
+        """
+        import xarray
+
+        return xarray.Dataset(
+            {
+                measure: ("quantity", [self._diagnostics[name][measure] for name in DIAGNOSED])
+                for measure in ("r_hat", "ess_bulk", "ess_tail")
+            },
+            coords={"quantity": list(DIAGNOSED)},
+        )
+
+    def agreement(self) -> str:
+        """Say in one sentence whether the chains agree, and what to do if they do not."""
+        if self.n_chains < 2:
+            return "One chain cannot tell whether it has converged; run at least two (n_chains)."
+        if self.n_draws < 4:
+            return f"{self.n_draws} draws a chain are too few to tell whether the chains agree; raise n_draws."
+        r_hats = {name: self._diagnostics[name]["r_hat"] for name in DIAGNOSED}
+        worst = max(r_hats, key=lambda name: np.inf if np.isnan(r_hats[name]) else r_hats[name])
+        if self.chains_agree:
+            return f"The {self.n_chains} chains agree (largest R-hat {r_hats[worst]:.2f}, {worst})."
+        modes = [int(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"]]
+        return (
+            f"The {self.n_chains} chains disagree (R-hat of {worst} is {r_hats[worst]:.2f}; their most frequent numbers "
+            f"of features are {', '.join(map(str, modes))}): raise n_burn_in and n_draws, or n_chains, and fit again."
+        )
+
+    @property
+    def chains_agree(self) -> bool:
+        """Whether R-hat of every diagnosed quantity is below R_HAT_LIMIT; True if that cannot be asked."""
+        if self.n_chains < 2 or self.n_draws < 4:
+            return True
+        return all(self._diagnostics[name]["r_hat"] < R_HAT_LIMIT for name in DIAGNOSED)
+
+    def plot_ranks(self, figure=None):
+        """Draw rank plots of the diagnosed quantities: chains that mix have flat ones. Needs matplotlib."""
+        from whyact.plotting import plot_ranks
+
+        return plot_ranks(self, figure)
+
+    # --- export ---------------------------------------------------------------------------------------------
+
+    def to_arviz(self):
+        """Return an `xarray.DataTree` that arviz-stats' `summary` and `rhat` accept.
+
+        The groups "posterior" and "sample_stats" hold one number a draw. The group "features" holds the features
+        of all draws flat, with `row_splits` over the draws, chain after chain.
+        """
+        import xarray
+        from arviz_base import from_dict
+
+        stats = {"lp": self.traces["log_joint"], "log_action_likelihood": self.traces["log_action_likelihood"]}
+        tree = from_dict(
+            {
+                "posterior": {name: trace for name, trace in self.traces.items() if name not in ("log_joint",)},
+                "sample_stats": stats,
+            }
+        )
+        kept = [(chain, slice(0, chain.row_splits[self.n_draws])) for chain in self.chains]
+        sizes = np.concatenate([np.diff(chain.row_splits[: self.n_draws + 1]) for chain in self.chains])
+        tree["features"] = xarray.DataTree(
+            xarray.Dataset(
+                {
+                    "features": (
+                        ("feature", "dimension"),
+                        np.concatenate([chain.features[rows] for chain, rows in kept]) * self.unit,
+                    ),
+                    "policies": (("feature", "action"), np.concatenate([chain.policies[rows] for chain, rows in kept])),
+                    "levels": (("feature", "row"), np.concatenate([chain.levels[rows] for chain, rows in kept])),
+                    "row_splits": (("split",), np.concatenate([[0], np.cumsum(sizes)])),
+                },
+                attrs={"n_levels": self.chains[0].n_levels, "unit": self.unit},
+            )
+        )
+        return tree
+
+
+def normalise(rows: np.ndarray) -> np.ndarray:
+    """Scale each row to length one; a row of zeros stays."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1.0)

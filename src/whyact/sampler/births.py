@@ -1,0 +1,220 @@
+"""Births and deaths of features, with the new column of substates integrated out.
+
+A feature is born as a singleton, active in one dimension. In the IBP the number of singletons of a dimension is
+Poisson with mean lambda = alpha beta / (beta + D - 1). For a random dimension, a birth draws weight, sparsity and
+policy from their priors; summing each row over its levels gives the likelihood ratio R; the birth is accepted with
+R lambda / (kappa + 1), where kappa counts the singletons already there, and then the column is drawn from its exact
+conditional. A death is the mirror image.
+
+A new feature goes to a random place among the others. Were it appended, the order would tell the age, young features
+would be updated last, and a sweep in an order that depends on the state is not invariant (it shows as a bias of about
+1% in Geweke's test).
+"""
+
+import math
+
+import numpy as np
+
+from whyact.sampler.compiling import kernel
+from whyact.sampler.policies import draw_dirichlet
+from whyact.sampler.substates import Voice, draw_level, log_level_mass
+
+
+@kernel
+def voice_of_row(n, spoken, totals, policy, data, target):
+    """Return what row n's action says about a feature that is not among the sums `spoken` and `totals`."""
+    action = data.actions[n]
+    if action < 0:
+        return Voice(0.0, 1.0, 0.0, 0.0, 1.0)
+    at_zero = spoken[n] / totals[n] if totals[n] > 0.0 else 1.0 / target.n_actions
+    return Voice(target.action_weight, at_zero, spoken[n], totals[n], policy[action])
+
+
+@kernel
+def sum_voices(substates, policies, left_out, spoken, totals, data):
+    """Sum s_k phi_k(u) and s_k over the features, one of which may be left out."""
+    spoken[:] = 0.0
+    totals[:] = 0.0
+    for k in range(len(substates)):
+        if k != left_out:
+            for n in range(len(totals)):
+                if substates[k, n] > 0.0:
+                    totals[n] += substates[k, n]
+                    if data.actions[n] >= 0:
+                        spoken[n] += substates[k, n] * policies[k, data.actions[n]]
+
+
+@kernel
+def draw_sparsity(rng, alpha_zero, alpha_nonzero):
+    """Draw theta = P(s = 0), kept inside the open interval where rounding would put it on its border."""
+    return min(max(rng.beta(alpha_zero, alpha_nonzero), 1e-300), 1.0 - 1e-16)
+
+
+@kernel
+def log_evidence(mass, residual, observed, weight, zero_prior, policy, spoken, totals, scale, data, target, stop_below):
+    """Log likelihood ratio of a singleton with its substates summed out; stops early once below `stop_below`.
+
+    `residual`, `spoken` and `totals` are without the feature. What a row can still add is bounded by its largest
+    likelihood ratio over s, so most proposals are rejected after a few rows. The decision stays exact.
+    """
+    n_rows = len(residual)
+    level_prior = (1.0 - zero_prior) / (target.n_levels - 1)
+    precision = scale * weight * weight
+    bounds = np.empty(n_rows)
+    bound = 0.0
+    for n in range(n_rows):
+        best = 0.0
+        if observed[n]:
+            linear = scale * weight * residual[n]
+            if linear > 0.0:
+                s = min(linear / precision, 1.0)
+                best = s * (linear - 0.5 * precision * s)
+        voice = voice_of_row(n, spoken, totals, policy, data, target)
+        if voice.weight != 0.0:
+            if voice.total == 0.0:
+                gain = voice.policy / voice.at_zero
+            else:
+                gain = (voice.spoken + voice.policy) / ((voice.total + 1.0) * voice.at_zero)
+            if gain > 1.0:
+                best += voice.weight * math.log(gain)
+        bounds[n] = math.log(zero_prior + (1.0 - zero_prior) * math.exp(best)) if best < 700.0 else best
+        bound += bounds[n]
+    for n in range(n_rows):
+        if bound < stop_below:
+            return bound
+        voice = voice_of_row(n, spoken, totals, policy, data, target)
+        linear = scale * weight * residual[n] if observed[n] else 0.0
+        own = precision if observed[n] else 0.0
+        bound += log_level_mass(mass, linear, own, target.n_levels, zero_prior, level_prior, voice) - bounds[n]
+    return bound
+
+
+@kernel
+def draw_column(rng, mass, column, residual, observed, weight, zero_prior, policy, spoken, totals, scale, data, target):
+    """Draw the substates of a new singleton, given its sparsity."""
+    level_prior = (1.0 - zero_prior) / (target.n_levels - 1)
+    precision = scale * weight * weight
+    for n in range(len(column)):
+        voice = voice_of_row(n, spoken, totals, policy, data, target)
+        linear = scale * weight * residual[n] if observed[n] else 0.0
+        own = precision if observed[n] else 0.0
+        level = draw_level(rng, mass, linear, own, target.n_levels, zero_prior, level_prior, voice)
+        column[n] = level / (target.n_levels - 1)
+
+
+@kernel
+def insert_row(matrix, row, place):
+    """Return the matrix with `row` at `place`; what stood there moves to the end."""
+    grown = np.empty((len(matrix) + 1, matrix.shape[1]))
+    grown[:-1] = matrix
+    grown[-1] = row
+    if place < len(matrix):
+        grown[-1] = matrix[place]
+        grown[place] = row
+    return grown
+
+
+@kernel
+def remove_row(matrix, place):
+    """Return the matrix without the row at `place`; the last one moves there."""
+    shrunk = matrix[:-1].copy()
+    if place < len(shrunk):
+        shrunk[place] = matrix[-1]
+    return shrunk
+
+
+@kernel
+def draw_births_and_deaths(
+    rng, substates, features, policies, scale, weight_scale, birth_rate, policy_concentration, data, target
+):
+    """Try births and deaths in random dimensions; return the new substates, features, policies and two counts."""
+    n_rows, n_dimensions = data.observations.shape
+    mass = np.empty(target.n_levels + 1)
+    n_births = 0
+    n_deaths = 0
+    residual = np.empty(n_rows)
+    observed = np.empty(n_rows, np.bool_)
+    column = np.empty(n_rows)
+    spoken = np.zeros(n_rows)
+    totals = np.zeros(n_rows)
+    n_active = np.zeros(len(features), np.int64)
+    changed = True
+    for _ in range(target.n_birth_tries):
+        if changed:  # sums over the features that are there now
+            n_active = np.zeros(len(features), np.int64)
+            for k in range(len(features)):
+                for d in range(n_dimensions):
+                    n_active[k] += features[k, d] != 0.0
+            sum_voices(substates, policies, -1, spoken, totals, data)
+            changed = False
+        d = int(rng.random() * n_dimensions)
+        n_singletons = 0
+        for k in range(len(features)):
+            n_singletons += n_active[k] == 1 and features[k, d] != 0.0
+        log_uniform = -rng.standard_exponential()
+        is_birth = rng.random() < 0.5
+        if not is_birth and n_singletons == 0:
+            continue
+        residual[:] = data.observations[:, d]
+        for k in range(len(features)):
+            if features[k, d] != 0.0:
+                for n in range(n_rows):
+                    residual[n] -= substates[k, n] * features[k, d]
+        observed[:] = True
+        for i in range(data.column_splits[d], data.column_splits[d + 1]):
+            observed[data.column_gaps[i]] = False
+
+        if is_birth:
+            if target.positive:
+                weight = weight_scale * rng.standard_exponential()
+            else:
+                weight = math.sqrt(weight_scale) * rng.standard_normal()
+            zero_prior = draw_sparsity(rng, target.sparsity_zero, target.sparsity_nonzero)
+            policy = draw_dirichlet(rng, np.full(policies.shape[1], policy_concentration))
+            needed = log_uniform - math.log(birth_rate / (n_singletons + 1))
+            evidence = log_evidence(
+                mass, residual, observed, weight, zero_prior, policy, spoken, totals, scale, data, target, needed
+            )
+            if evidence < needed:
+                continue
+            draw_column(
+                rng, mass, column, residual, observed, weight, zero_prior, policy, spoken, totals, scale, data, target
+            )
+            newborn = np.zeros(n_dimensions)
+            newborn[d] = weight
+            place = int(rng.random() * (len(features) + 1))
+            features = insert_row(features, newborn, place)
+            substates = insert_row(substates, column, place)
+            policies = insert_row(policies, policy, place)
+            n_births += 1
+            changed = True
+        else:
+            chosen = int(rng.random() * n_singletons)
+            dying = -1
+            for k in range(len(features)):
+                if n_active[k] == 1 and features[k, d] != 0.0:
+                    if chosen == 0:
+                        dying = k
+                    chosen -= 1
+            n_nonzero = 0
+            for n in range(n_rows):
+                s = substates[dying, n]
+                n_nonzero += s > 0.0
+                residual[n] += s * features[dying, d]
+            sum_voices(substates, policies, dying, spoken, totals, data)
+            changed = True
+            zero_prior = draw_sparsity(
+                rng, target.sparsity_zero + n_rows - n_nonzero, target.sparsity_nonzero + n_nonzero
+            )
+            # accepted if u < kappa / (lambda R), that is log R < log(kappa / lambda) - log u
+            allowed = math.log(n_singletons / birth_rate) - log_uniform
+            evidence = log_evidence(
+                mass, residual, observed, features[dying, d], zero_prior, policies[dying].copy(), spoken, totals,
+                scale, data, target, allowed,
+            )  # fmt: skip
+            if evidence < allowed:
+                features = remove_row(features, dying)
+                substates = remove_row(substates, dying)
+                policies = remove_row(policies, dying)
+                n_deaths += 1
+    return substates, features, policies, n_births, n_deaths

@@ -1,0 +1,138 @@
+"""Run several chains: each repeats the sweep, and keeps every `thin`-th draw (Sec. 4.2).
+
+A chain goes on in segments (rng, state) -> (rng, state, draws). Where a chain is cut does not change its draws, so
+neither does the number of processes.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import joblib
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from whyact.model import (
+    Demonstrations,
+    Priors,
+    State,
+    Target,
+    draw_policies_from_prior,
+    draw_substates_from_prior,
+    log_joint,
+    simulate,
+)
+from whyact.posterior import ChainDraws
+
+# The observation weight rises from this share of its value during the first part of the burn-in.
+COOLEST_SHARE = 0.02
+SHARE_OF_ANNEALING = 2 / 3
+N_SEGMENTS = 20
+# Sweeps between two looks at the keyboard.
+SWEEPS_PER_CALL = 20
+
+
+class Progress(NamedTuple):
+    """How far the chains are; given to the caller after each segment."""
+
+    n_done: int  # sweeps of each chain
+    n_total: int
+    states: list[State]  # the present state of each chain
+
+
+def start_from_prior(rng: np.random.Generator, data: Demonstrations, target: Target, priors: Priors) -> State:
+    """Start as the paper does: one feature, everything drawn from the prior.
+
+    The feature is active everywhere, because a single entry drawn from the buffet hardly ever survives.
+    """
+    n_rows, n_dimensions = data.observations.shape
+    values = "positive" if target.positive else "real"
+    hyper = simulate(rng, 1, 1, 2, priors=priors, feature_values=values, features=np.ones((1, 1))).state
+    weights = rng.exponential(size=(1, n_dimensions)) if target.positive else rng.standard_normal((1, n_dimensions))
+    scale = hyper.weight_scale if target.positive else np.sqrt(hyper.weight_scale)
+    return hyper._replace(
+        features=scale * weights,
+        substates=draw_substates_from_prior(rng, 1, n_rows, target.n_levels, priors.sparsity),
+        policies=draw_policies_from_prior(rng, 1, target.n_actions, hyper.policy_concentration),
+    )
+
+
+def anneal(n_burn_in: int, observation_weight: float) -> np.ndarray:
+    """Observation weight of each sweep of the burn-in: rising geometrically, then at its value.
+
+    A chain started at full weight freezes with one to three features too many: a poor mode, not the model.
+    """
+    n_annealed = int(n_burn_in * SHARE_OF_ANNEALING)
+    weights = np.full(n_burn_in, observation_weight)
+    weights[:n_annealed] *= np.geomspace(COOLEST_SHARE, 1.0, n_annealed) if n_annealed else 1.0
+    return weights
+
+
+def run_segment(
+    rng: np.random.Generator,
+    state: State,
+    weights: np.ndarray,
+    first: int,
+    n_burn_in: int,
+    thin: int,
+    data: Demonstrations,
+    target: Target,
+) -> tuple[np.random.Generator, State, ChainDraws]:
+    """Run the sweeps `first` to `first + len(weights)` of a chain; keep every `thin`-th after the burn-in."""
+    from whyact.sampler.sweep import run_sweeps
+
+    draws = ChainDraws.empty(data, target)
+    done = 0
+    with threadpool_limits(limits=1, user_api="blas"):
+        while done < len(weights):
+            sweep = first + done
+            # up to the next draw to keep, or to the end of the burn-in
+            until = n_burn_in if sweep < n_burn_in else sweep + thin - (sweep - n_burn_in) % thin
+            n_sweeps = min(until - sweep, SWEEPS_PER_CALL, len(weights) - done)
+            state, info = run_sweeps(rng, state, weights[done : done + n_sweeps], data, target)
+            done += n_sweeps
+            sweep += n_sweeps
+            if sweep > n_burn_in and (sweep - n_burn_in) % thin == 0:
+                draws.append(state, log_joint(state, data, target), info.log_action_likelihood)
+    return rng, state, draws
+
+
+def run_chains(
+    seed: np.random.SeedSequence,
+    data: Demonstrations,
+    target: Target,
+    priors: Priors,
+    *,
+    n_chains: int,
+    n_burn_in: int,
+    n_draws: int,
+    thin: int,
+    n_jobs: int | None = None,
+    starts: list[State] | None = None,
+    on_progress: Callable[[Progress], bool | None] | None = None,
+) -> list[ChainDraws]:
+    """Run independent chains, each with its own stream, in `n_jobs` processes.
+
+    `on_progress` is called between segments; if it returns True, the run stops early once there are draws.
+    """
+    rngs = [np.random.Generator(np.random.PCG64(child)) for child in seed.spawn(n_chains)]
+    states = starts or [start_from_prior(rng, data, target, priors) for rng in rngs]
+    chains = [ChainDraws.empty(data, target) for _ in rngs]
+    weights = np.concatenate([anneal(n_burn_in, target.observation_weight), np.full(n_draws, target.observation_weight)])
+    with joblib.Parallel(n_jobs=n_jobs) as pool:
+        for first, last in split_into_segments(len(weights)):
+            segments = pool(
+                joblib.delayed(run_segment)(rng, state, weights[first:last], first, n_burn_in, thin, data, target)
+                for rng, state in zip(rngs, states, strict=True)
+            )
+            for i, (rng, state, draws) in enumerate(segments):
+                rngs[i], states[i] = rng, state
+                chains[i].extend(draws)
+            if on_progress and on_progress(Progress(last, len(weights), states)) and len(chains[0]):
+                break
+    return chains
+
+
+def split_into_segments(n_sweeps: int) -> Iterator[tuple[int, int]]:
+    """Cut the run into at most N_SEGMENTS parts of about equal length."""
+    edges = np.unique(np.linspace(0, n_sweeps, N_SEGMENTS + 1).astype(int))
+    return zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)

@@ -1,0 +1,85 @@
+"""Compile the kernels lazily, and keep them in a cache that can never be stale.
+
+numba's own cache has two gaps: it looks at the file of the calling function only, so a changed callee in
+another file meets a stale caller; and it raises at import where no folder is writable. Both are closed
+here: the cache folder is named after a digest of all kernel files, and without a writable folder the
+kernels are compiled in memory.
+"""
+
+import hashlib
+import logging
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import numba
+
+logger = logging.getLogger("whyact")
+
+# No fastmath: it breaks reproducibility and NaN handling.
+OPTIONS = {"nogil": True, "error_model": "numpy"}
+
+
+def digest_of_kernels() -> str:
+    """Name the present state of all files that hold compiled code, and of what compiles them."""
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def find_cache_folder() -> Path | None:
+    """Return the first folder of the candidates that can be written, or None."""
+    bases = []
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        bases.append(Path(os.environ["NUMBA_CACHE_DIR"]) / "whyact")
+    else:
+        if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+            bases.append(Path(os.environ["LOCALAPPDATA"]) / "whyact" / "kernels")
+        elif os.environ.get("XDG_CACHE_HOME"):
+            bases.append(Path(os.environ["XDG_CACHE_HOME"]) / "whyact")
+        else:
+            bases.append(Path(os.path.expanduser("~")) / ".cache" / "whyact")
+    for base in bases:
+        folder = base / digest_of_kernels()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+CACHE_FOLDER = find_cache_folder()
+
+
+def kernel(function):
+    """Decorate a function as a compiled kernel; compilation happens at its first call."""
+    if CACHE_FOLDER is None:
+        return numba.njit(**OPTIONS)(function)
+    configured = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(CACHE_FOLDER)
+    try:
+        return numba.njit(cache=True, **OPTIONS)(function)
+    except RuntimeError:  # numba found no place for its cache after all
+        return numba.njit(**OPTIONS)(function)
+    finally:
+        numba.config.CACHE_DIR = configured
+
+
+def is_compiled() -> bool:
+    """Tell whether an earlier run has left its kernels in the cache."""
+    return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob("*.run_sweeps*.nbi"))
+
+
+def announce_compilation(verbose: int) -> None:
+    """Say once that the first fit compiles: to a person at a terminal or with verbose, else to the log."""
+    if is_compiled():
+        return
+    kept = "later runs take them from the cache" if CACHE_FOLDER else "no writable cache folder, so every run does"
+    sentence = f"whyact: compiling the sampler's kernels, about half a minute ({kept})."
+    logger.info(sentence)
+    if verbose or sys.stderr.isatty():
+        print(sentence, file=sys.stderr)

@@ -1,0 +1,149 @@
+"""Substates and actions of a new observation, given draws of everything else (Sec. 4.3).
+
+The action of a new row is not known, so only the observation speaks about its substates. How often a feature is absent
+is known from the training rows.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from whyact.sampler.compiling import kernel
+from whyact.sampler.substates import Voice, draw_level, find_peak, log_gauss
+
+
+class FlatDraws(NamedTuple):
+    """Draws below each other: draw i has the features splits[i] to splits[i + 1]."""
+
+    features: np.ndarray  # (sum of K, D)
+    policies: np.ndarray  # (sum of K, U)
+    zero_priors: np.ndarray  # prior probability that the substate is zero, (sum of K,)
+    splits: np.ndarray
+    grams: np.ndarray  # F F' of each draw, flat, one after the other
+    gram_splits: np.ndarray
+    noise_variances: np.ndarray  # sigma^2 / zeta of each draw
+
+
+@kernel
+def fit_to_observation(substates, projections, gram, n_rounds):
+    """Least squares over the box [0, 1]^K by coordinate descent: where the draws of a row start."""
+    n_features = len(substates)
+    for _ in range(n_rounds):
+        largest = 0.0
+        for k in range(n_features):
+            if gram[k, k] > 0.0:
+                slope = projections[k]
+                for j in range(n_features):
+                    slope -= gram[k, j] * substates[j]
+                new = min(max(substates[k] + slope / gram[k, k], 0.0), 1.0)
+                largest = max(largest, abs(new - substates[k]))
+                substates[k] = new
+        if largest < 1e-3:
+            break
+
+
+@kernel
+def climb_substates(substates, projections, gram, zero_priors, scale, n_levels):
+    """Move to a mode of the substates' posterior, one coordinate at a time (the MAP of Sec. 4.3)."""
+    n_features = len(substates)
+    step = 1.0 / (n_levels - 1)
+    for _ in range(100):
+        n_changed = 0
+        for k in range(n_features):
+            slope = projections[k]
+            for j in range(n_features):
+                if j != k:
+                    slope -= gram[k, j] * substates[j]
+            level = find_peak(scale * slope, scale * gram[k, k], step, n_levels)
+            gain = log_gauss(level, step, scale * slope, scale * gram[k, k])
+            gain += math.log((1.0 - zero_priors[k]) * step / zero_priors[k])
+            new = level / (n_levels - 1) if gain > 0.0 else 0.0
+            n_changed += new != substates[k]
+            substates[k] = new
+        if n_changed == 0:
+            break
+
+
+@kernel
+def draw_row(rng, mass, substates, projections, gram, zero_priors, scale, n_levels):
+    """Draw all substates of a new row once."""
+    n_features = len(substates)
+    step = 1.0 / (n_levels - 1)
+    silence = Voice(0.0, 1.0, 0.0, 0.0, 1.0)
+    for k in range(n_features):
+        slope = projections[k]
+        for j in range(n_features):
+            if j != k:
+                slope -= gram[k, j] * substates[j]
+        level = draw_level(
+            rng, mass, scale * slope, scale * gram[k, k], n_levels,
+            zero_priors[k], (1.0 - zero_priors[k]) * step, silence,
+        )  # fmt: skip
+        substates[k] = level / (n_levels - 1)
+
+
+@kernel
+def predict_row(rng, observation, gaps, n_levels, n_warm, n_kept, noise_limit, draws, probabilities, mean_substates):
+    """Average the mixture of policies over draws, and over the substates of one new row.
+
+    With `n_kept` = 0 the substates are maximised instead of drawn. Adds up `probabilities` (U) and `mean_substates`
+    (sum of K) in place, and returns the familiarity: the share of what exceeds noise (`noise_limit` times the noise
+    variance) that the features explain, averaged. What they leave unexplained counts as a feature never seen, whose
+    policy is uniform.
+    """
+    n_actions = len(probabilities)
+    n_draws = len(draws.splits) - 1
+    all_projections = np.dot(draws.features, observation)
+    squares = np.dot(observation, observation)
+    mass = np.empty(n_levels + 1)
+    spoken = np.empty(n_actions)
+    familiarity = 0.0
+    for i in range(n_draws):
+        first, last = draws.splits[i], draws.splits[i + 1]
+        n_features = last - first
+        projections = all_projections[first:last]
+        zero_priors = draws.zero_priors[first:last]
+        gram = draws.grams[draws.gram_splits[i] : draws.gram_splits[i + 1]].reshape((n_features, n_features))
+        if len(gaps) > 0:
+            gram = gram.copy()
+            for k in range(n_features):
+                for j in range(n_features):
+                    for d in gaps:
+                        gram[k, j] -= draws.features[first + k, d] * draws.features[first + j, d]
+        scale = 1.0 / draws.noise_variances[i]
+        substates = np.zeros(n_features)
+        fit_to_observation(substates, projections, gram, 30)
+        for k in range(n_features):
+            substates[k] = np.rint(substates[k] * (n_levels - 1)) / (n_levels - 1)
+        n_rounds = max(n_kept, 1)
+        for sweep in range(n_warm + n_rounds):
+            if n_kept > 0:
+                draw_row(rng, mass, substates, projections, gram, zero_priors, scale, n_levels)
+            else:
+                climb_substates(substates, projections, gram, zero_priors, scale, n_levels)
+            if sweep < n_warm:
+                continue
+            total = 0.0
+            explained = 0.0
+            residual = squares
+            spoken[:] = 0.0
+            for k in range(n_features):
+                s = substates[k]
+                if s > 0.0:
+                    total += s
+                    mean_substates[first + k] += s / n_rounds
+                    for u in range(n_actions):
+                        spoken[u] += s * draws.policies[first + k, u]
+                    shared = 0.0
+                    for j in range(n_features):
+                        shared += gram[k, j] * substates[j]
+                    explained += s * shared
+                    residual -= s * (2.0 * projections[k] - shared)
+            excess = max(residual - noise_limit * draws.noise_variances[i], 0.0)
+            share = explained / (explained + excess) if explained > 0.0 else 0.0
+            familiarity += share / (n_draws * n_rounds)
+            for u in range(n_actions):
+                mixture = spoken[u] / total if total > 0.0 else 1.0 / n_actions
+                probabilities[u] += (share * mixture + (1.0 - share) / n_actions) / (n_draws * n_rounds)
+    return familiarity

@@ -1,0 +1,131 @@
+"""Policies by exact indicators: Eq. (inf::sample::t) of the paper.
+
+An action that counts omega times has omega indicators, each naming the feature whose policy it came from. Given
+the counts of indicators, the policies are Dirichlet, and their concentration is drawn with the policies integrated
+out. For a weight omega that is not a whole number, the step for the nearest whole weight is a proposal, reversible
+for that weight, and accepted with the likelihood ratio to the power of the difference.
+"""
+
+import math
+
+import numpy as np
+
+from whyact.sampler.compiling import kernel
+from whyact.sampler.slicing import make_slice_sampler
+
+# A probability below this is kept at it, so that no product of a substate and a policy underflows to zero.
+SMALLEST = 1e-290
+
+
+@kernel
+def draw_dirichlet(rng, concentrations):
+    """Draw from a Dirichlet in logs, because Gamma draws of a small shape underflow."""
+    logs = np.empty(len(concentrations))
+    for u in range(len(logs)):
+        # Gamma(a) = Gamma(a + 1) * U^(1 / a)
+        logs[u] = math.log(rng.standard_gamma(concentrations[u] + 1.0)) - rng.standard_exponential() / concentrations[u]
+    probabilities = np.exp(logs - logs.max())
+    return np.maximum(probabilities / probabilities.sum(), SMALLEST)
+
+
+@kernel
+def log_density_concentration(concentration, arguments):
+    """Log density of log alpha_phi given the indicator counts, with the policies integrated out."""
+    counts, shape, rate = arguments
+    n_features, n_actions = counts.shape
+    log_density = shape * math.log(concentration) - rate * concentration
+    log_gamma_one = math.lgamma(concentration)
+    log_gamma_all = math.lgamma(n_actions * concentration)
+    for k in range(n_features):
+        n_spoken = 0.0
+        for u in range(n_actions):
+            if counts[k, u] > 0.0:
+                n_spoken += counts[k, u]
+                log_density += math.lgamma(concentration + counts[k, u]) - log_gamma_one
+        if n_spoken > 0.0:
+            log_density += log_gamma_all - math.lgamma(n_actions * concentration + n_spoken)
+    return log_density
+
+
+draw_slice_concentration = make_slice_sampler(log_density_concentration)
+
+
+@kernel
+def draw_indicator_counts(rng, substates, policies, n_indicators, data):
+    """Draw Multinomial(n_indicators, s_nk phi_k(u_n)) for each row with an action; count by feature and action."""
+    n_features, n_rows = substates.shape
+    counts = np.zeros(policies.shape)
+    shares = np.empty(n_features)
+    for n in range(n_rows):
+        action = data.actions[n]
+        if action < 0:
+            continue
+        total = 0.0
+        last = -1
+        for k in range(n_features):
+            shares[k] = substates[k, n] * policies[k, action]
+            total += shares[k]
+            if shares[k] > 0.0:
+                last = k
+        if last < 0:  # no feature in this row: its action is uniform, and says nothing about the policies
+            continue
+        if n_indicators == 1:
+            left = rng.random() * total
+            k = 0
+            while k < last and left >= shares[k]:
+                left -= shares[k]
+                k += 1
+            counts[k, action] += 1.0
+            continue
+        remaining = n_indicators
+        for k in range(last):
+            if remaining > 0 and shares[k] > 0.0:
+                drawn = rng.binomial(remaining, min(shares[k] / total, 1.0))
+                counts[k, action] += drawn
+                remaining -= drawn
+                total -= shares[k]
+                if not total > 0.0:
+                    total = shares[last]
+        counts[last, action] += remaining
+    return counts
+
+
+@kernel
+def log_action_likelihood(substates, policies, data, target):
+    """Log P(u | S, Phi), the sum over rows of the log of Eq. (model::mixture), without the weight omega."""
+    n_features, n_rows = substates.shape
+    log_likelihood = 0.0
+    for n in range(n_rows):
+        action = data.actions[n]
+        if action < 0:
+            continue
+        spoken = 0.0
+        total = 0.0
+        for k in range(n_features):
+            spoken += substates[k, n] * policies[k, action]
+            total += substates[k, n]
+        log_likelihood += math.log(spoken / total if total > 0.0 else 1.0 / target.n_actions)
+    return log_likelihood
+
+
+@kernel
+def draw_policies(rng, substates, policies, concentration, data, target):
+    """Draw the policies and their concentration; return both, and the action log-likelihood."""
+    weight = target.action_weight
+    n_indicators = int(weight + 0.5)
+    if weight > 0.0:
+        n_indicators = max(n_indicators, 1)
+    counts = draw_indicator_counts(rng, substates, policies, n_indicators, data)
+    new_concentration = draw_slice_concentration(
+        rng, concentration,
+        (counts, target.policy_concentration_shape, target.policy_concentration_rate),
+    )  # fmt: skip
+    new_policies = np.empty_like(policies)
+    for k in range(len(policies)):
+        new_policies[k] = draw_dirichlet(rng, counts[k] + new_concentration)
+    log_likelihood = log_action_likelihood(substates, new_policies, data, target)
+    if weight != n_indicators:
+        old_log_likelihood = log_action_likelihood(substates, policies, data, target)
+        if -rng.standard_exponential() > (weight - n_indicators) * (log_likelihood - old_log_likelihood):
+            return policies, concentration, old_log_likelihood
+    return new_policies, new_concentration, log_likelihood

@@ -1,0 +1,35 @@
+"""Slice sampling of a positive number (Neal, 2003), for the conditionals that are not conjugate."""
+
+import math
+
+from whyact.sampler.compiling import kernel
+
+
+def make_slice_sampler(log_density):
+    """Make the kernel (rng, value, arguments) -> value that moves `value` > 0 by one slice step on its logarithm.
+
+    `log_density(value, arguments)` is the log density of log(value): it includes the Jacobian.
+    """
+
+    def draw_slice(rng, value, arguments):
+        start = math.log(value)
+        floor = log_density(value, arguments) - rng.standard_exponential()
+        # step out by factors of e
+        low = start - rng.random()
+        high = low + 1.0
+        while log_density(math.exp(low), arguments) > floor:
+            low -= 1.0
+        while log_density(math.exp(high), arguments) > floor:
+            high += 1.0
+        while high - low > 1e-14:
+            point = low + rng.random() * (high - low)
+            if log_density(math.exp(point), arguments) >= floor:
+                return math.exp(point)
+            if point < start:
+                low = point
+            else:
+                high = point
+        return value
+
+    draw_slice.__qualname__ = draw_slice.__name__ = log_density.__name__.replace("log_density", "draw_slice")
+    return kernel(draw_slice)

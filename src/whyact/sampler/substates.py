@@ -1,0 +1,348 @@
+"""Substates on their grid: Eq. (inf::s) of the paper.
+
+With everything else fixed, a substate s of row n and feature k has the weight
+
+    exp(linear * s - precision * s^2 / 2)  *  P(action | s)^omega  *  prior(s),
+
+where linear = zeta / sigma^2 * f_k . (z_n - sum over j != k of s_nj f_j) and precision = zeta / sigma^2 * f_k . f_k.
+Both come from the Gram matrices Z F' and F F', so that an entry costs O(K), not O(D). On the equidistant
+grid the Gaussian part obeys a recurrence of two multiplications, started at its mode.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from whyact.sampler.compiling import kernel
+
+# Levels that weigh less than this share of what was summed already are below the rounding of a double.
+NEGLIGIBLE = 1e-18
+# Above this many levels on one side of the mode, neighbours are drawn together as a cell (see draw_level).
+CELLS_PER_SIDE = 12
+
+
+class Voice(NamedTuple):
+    """What a row's action says about one substate, given the other substates of the row.
+
+    With the substate at s > 0 the action has the probability (spoken + s * policy) / (total + s), Eq. (mixture).
+    """
+
+    weight: float  # omega; 0 where the action is missing
+    at_zero: float  # probability of the action at s = 0
+    spoken: float  # sum of s_j phi_j(u) over the other features
+    total: float  # sum of s_j over the other features
+    policy: float  # phi_k(u)
+
+
+@kernel
+def action_probability(s, voice):
+    return (voice.spoken + s * voice.policy) / (voice.total + s)
+
+
+@kernel
+def log_gauss(level, step, linear, precision):
+    s = level * step
+    return s * (linear - 0.5 * precision * s)
+
+
+@kernel
+def find_peak(linear, precision, step, n_levels):
+    """Level among 1 .. L - 1 at which the Gaussian part is largest."""
+    if precision * step <= 0.0:
+        return n_levels - 1 if linear > 0.0 else 1
+    level = linear / (precision * step)
+    if not level > 1.0:
+        return 1
+    if level >= n_levels - 1:
+        return n_levels - 1
+    return int(level + 0.5)
+
+
+@kernel
+def fill_cells(mass, peak, width, zero_mass, linear, precision, n_levels, voice):
+    """Bound the mass of cells of `width` levels, first upwards from the peak, then downwards.
+
+    Masses are relative to the Gaussian part at its peak. A cell's bound is its number of levels times the
+    largest Gaussian value (at its end nearer to the peak) times the largest action probability (which is
+    monotone in s, so at one of its ends). For width 1 the bound is the mass itself.
+    Returns the number of upward cells, of all cells, and the sum of the bounds.
+    """
+    step = 1.0 / (n_levels - 1)
+    rising = voice.policy * voice.total >= voice.spoken
+    speaks = voice.weight != 0.0
+    top_action = max(action_probability(step, voice), action_probability(1.0, voice)) if speaks else 1.0
+    at_peak = log_gauss(peak, step, linear, precision)
+    shrink = math.exp(-precision * step * step * width * width)
+    n_up = 0
+    n_cells = 0
+    mass_sum = zero_mass
+    for upwards in (True, False):
+        near = peak if upwards else peak - 1
+        if near < 1:
+            break
+        gauss = math.exp(log_gauss(near, step, linear, precision) - at_peak)
+        beyond = near + width if upwards else near - width
+        # e(l + width) / e(l) = ratio, and the ratio itself shrinks by a constant factor from cell to cell
+        log_ratio = log_gauss(beyond, step, linear, precision) - log_gauss(near, step, linear, precision)
+        ratio = math.exp(min(log_ratio, 0.0))
+        while 1 <= near <= n_levels - 1:
+            if upwards:
+                far = min(near + width - 1, n_levels - 1)
+                likelier = far if rising else near
+            else:
+                far = max(near - width + 1, 1)
+                likelier = near if rising else far
+            cell = gauss * (abs(far - near) + 1)
+            if speaks:
+                cell *= action_probability(likelier * step, voice)
+            mass[n_cells] = cell
+            n_cells += 1
+            mass_sum += cell
+            gauss *= ratio
+            ratio *= shrink
+            if gauss * top_action * width < NEGLIGIBLE * mass_sum:
+                break
+            near = near + width if upwards else near - width
+        if upwards:
+            n_up = n_cells
+    return n_up, n_cells, mass_sum
+
+
+@kernel
+def fill_cells_in_logs(mass, peak, width, log_zero, linear, precision, n_levels, voice):
+    """`fill_cells` for a large action weight, where P(action | s)^omega would underflow.
+
+    Masses are relative to the largest one; its logarithm is returned as well. The Gaussian part may fall by as
+    much as the action part can rise before a level stops to matter.
+    """
+    step = 1.0 / (n_levels - 1)
+    rising = voice.policy * voice.total >= voice.spoken
+    reach = 45.0 + voice.weight * abs(
+        math.log(action_probability(1.0, voice)) - math.log(action_probability(step, voice))
+    )
+    at_peak = log_gauss(peak, step, linear, precision)
+    n_up = 0
+    n_cells = 0
+    largest = log_zero
+    for upwards in (True, False):
+        near = peak if upwards else peak - 1
+        while 1 <= near <= n_levels - 1:
+            fall = log_gauss(near, step, linear, precision)
+            if fall < at_peak - reach:
+                break
+            if upwards:
+                far = min(near + width - 1, n_levels - 1)
+                likelier = far if rising else near
+            else:
+                far = max(near - width + 1, 1)
+                likelier = near if rising else far
+            log_action = math.log(action_probability(likelier * step, voice))
+            mass[n_cells] = fall + voice.weight * log_action + math.log(abs(far - near) + 1)
+            largest = max(largest, mass[n_cells])
+            n_cells += 1
+            near = near + width if upwards else near - width
+        if upwards:
+            n_up = n_cells
+    mass_sum = math.exp(log_zero - largest)
+    for i in range(n_cells):
+        mass[i] = math.exp(mass[i] - largest)
+        mass_sum += mass[i]
+    return n_up, n_cells, mass_sum, largest
+
+
+@kernel
+def draw_level(rng, mass, linear, precision, n_levels, zero_prior, level_prior, voice):
+    """Draw a level from its exact conditional.
+
+    `zero_prior` is the prior weight of s = 0, `level_prior` that of every other level. The cost does not grow with the number of levels: many levels are bounded
+    in cells, a level is drawn inside the chosen cell, and kept with its mass over the cell's bound. With few
+    levels a cell is one level, its bound is exact, and nothing is ever rejected.
+    """
+    step = 1.0 / (n_levels - 1)
+    peak = find_peak(linear, precision, step, n_levels)
+    at_peak = log_gauss(peak, step, linear, precision)
+    in_logs = voice.weight != 0.0 and voice.weight != 1.0
+    uniform = rng.random()
+
+    if in_logs:
+        log_zero = voice.weight * math.log(voice.at_zero) + math.log(zero_prior / level_prior)
+        zero_mass = 0.0
+    else:
+        if at_peak < -690.0:
+            return 0
+        weight_at_zero = zero_prior / level_prior
+        top_action = 1.0
+        if voice.weight != 0.0:
+            weight_at_zero *= voice.at_zero
+            top_action = max(action_probability(step, voice), action_probability(1.0, voice))
+        zero_mass = weight_at_zero * math.exp(-at_peak)
+        # A unimodal sum is at most its peak plus its integral: mostly enough to see that s = 0 is drawn.
+        n_bound = float(n_levels - 1)
+        if precision > 0.0:
+            n_bound = min(n_bound, 1.0 + math.sqrt(2.0 * math.pi / precision) / step)
+        if linear < 0.0:
+            n_bound = min(n_bound, 1.0 - 1.0 / (linear * step))
+        if uniform * (zero_mass + n_bound * top_action) < zero_mass:
+            return 0
+
+    width = 1
+    if precision > 0.0:
+        width = max(1, int(min(math.sqrt(80.0 / precision), 1.0) / (step * CELLS_PER_SIDE)))
+    else:
+        width = max(1, (n_levels - 1) // CELLS_PER_SIDE)
+
+    if in_logs:
+        n_up, n_cells, mass_sum, largest = fill_cells_in_logs(
+            mass, peak, width, log_zero, linear, precision, n_levels, voice
+        )
+        zero_mass = math.exp(log_zero - largest)
+    else:
+        largest = at_peak
+        n_up, n_cells, mass_sum = fill_cells(
+            mass, peak, width, zero_mass, linear, precision, n_levels, voice
+        )
+
+    while True:
+        left = uniform * mass_sum - zero_mass
+        if left < 0.0:
+            return 0
+        cell = 0
+        while cell < n_cells - 1 and left >= mass[cell]:
+            left -= mass[cell]
+            cell += 1
+        near = peak + cell * width if cell < n_up else peak - 1 - (cell - n_up) * width
+        if width == 1:
+            return near
+        if cell < n_up:
+            low, high = near, min(near + width - 1, n_levels - 1)
+        else:
+            low, high = max(near - width + 1, 1), near
+        n_inside = high - low + 1
+        level = min(low + int(rng.random() * n_inside), high)
+        s = level * step
+        exact = math.exp(log_gauss(level, step, linear, precision) - largest)
+        if in_logs:
+            exact = math.exp(
+                log_gauss(level, step, linear, precision)
+                + voice.weight * math.log(action_probability(s, voice))
+                - largest
+            )
+        elif voice.weight != 0.0:
+            exact *= action_probability(s, voice)
+        if rng.random() * mass[cell] < exact * n_inside:
+            return level
+        uniform = rng.random()
+
+
+@kernel
+def log_level_mass(mass, linear, precision, n_levels, zero_prior, level_prior, voice):
+    """Log of the sum over all levels, relative to the likelihood at s = 0: what births integrate out."""
+    step = 1.0 / (n_levels - 1)
+    peak = find_peak(linear, precision, step, n_levels)
+    if voice.weight != 0.0 and voice.weight != 1.0:
+        log_zero = voice.weight * math.log(voice.at_zero) + math.log(zero_prior / level_prior)
+        _, _, mass_sum, largest = fill_cells_in_logs(
+            mass, peak, 1, log_zero, linear, precision, n_levels, voice
+        )
+        return math.log(mass_sum * level_prior) + largest - voice.weight * math.log(voice.at_zero)
+    at_peak = log_gauss(peak, step, linear, precision)
+    weight_at_zero = zero_prior / level_prior
+    if voice.weight != 0.0:
+        weight_at_zero *= voice.at_zero
+    if at_peak < -690.0:
+        return math.log(zero_prior)
+    zero_mass = weight_at_zero * math.exp(-at_peak)
+    _, _, mass_sum = fill_cells(mass, peak, 1, zero_mass, linear, precision, n_levels, voice)
+    log_zero_action = math.log(voice.at_zero) if voice.weight != 0.0 else 0.0
+    return math.log(mass_sum * level_prior) + at_peak - log_zero_action
+
+
+@kernel
+def draw_substates(rng, substates, features, policies, scale, data, target):
+    """Draw all substates in place, rows one after the other; return the sum of squared residuals.
+
+    The prior's weights are marginalised, so an entry sees how many other rows have its feature at zero
+    (Beta-Binomial); each of the L - 1 levels above zero gets an equal share of the slab.
+    """
+    n_features, n_rows = substates.shape
+    n_levels = target.n_levels
+    step = 1.0 / (n_levels - 1)
+    projections = np.dot(data.observations, features.T)  # Z F'
+    gram = np.dot(features, features.T)  # F F'
+    mass = np.empty(n_levels + 1)
+    levels = np.empty(n_features, np.int64)
+    residual = np.empty(n_features)
+    policy = np.empty(n_features)
+    n_nonzero = np.zeros(n_features, np.int64)
+    for k in range(n_features):
+        for n in range(n_rows):
+            n_nonzero[k] += substates[k, n] > 0.0
+    squares = data.sum_of_squares
+    for n in range(n_rows):
+        action = data.actions[n]
+        omega = target.action_weight if action >= 0 else 0.0
+        first_gap, last_gap = data.row_splits[n], data.row_splits[n + 1]
+        at_gaps = np.zeros(last_gap - first_gap)
+        total_levels = 0
+        spoken = 0.0
+        for k in range(n_features):
+            levels[k] = int(substates[k, n] * (n_levels - 1) + 0.5)
+            residual[k] = projections[n, k]
+            total_levels += levels[k]
+            if omega != 0.0:
+                policy[k] = policies[k, action]
+                spoken += substates[k, n] * policy[k]
+        for k in range(n_features):
+            if levels[k] > 0:
+                s = substates[k, n]
+                for j in range(n_features):
+                    residual[j] -= s * gram[k, j]
+                for i in range(last_gap - first_gap):
+                    at_gaps[i] += s * features[k, data.row_gaps[first_gap + i]]
+        for k in range(n_features):
+            old = levels[k]
+            if old > 0:
+                n_nonzero[k] -= 1
+                total_levels -= old
+                if omega != 0.0:
+                    # summed afresh, not subtracted: what is left may be smaller than the rounding
+                    spoken = 0.0
+                    for j in range(n_features):
+                        if j != k:
+                            spoken += levels[j] * step * policy[j]
+            own = gram[k, k]
+            projection = residual[k]
+            for i in range(last_gap - first_gap):  # missing entries say nothing
+                f = features[k, data.row_gaps[first_gap + i]]
+                own -= f * f
+                projection += f * at_gaps[i]
+            own = max(own, 0.0)
+            linear = scale * (projection + old * step * own)
+            total = total_levels * step
+            zero_action = spoken / total if total_levels > 0 else 1.0 / target.n_actions
+            new = draw_level(
+                rng, mass, linear, scale * own, n_levels,
+                n_rows - 1 - n_nonzero[k] + target.sparsity_zero,
+                (n_nonzero[k] + target.sparsity_nonzero) / (n_levels - 1),
+                Voice(omega, zero_action, spoken, total, policy[k]),
+            )  # fmt: skip
+            if new > 0:
+                n_nonzero[k] += 1
+                total_levels += new
+                if omega != 0.0:
+                    spoken += new * step * policy[k]
+            if new != old:
+                change = (new - old) * step
+                levels[k] = new
+                substates[k, n] = new / (n_levels - 1)
+                for j in range(n_features):
+                    residual[j] -= change * gram[k, j]
+                for i in range(last_gap - first_gap):
+                    at_gaps[i] += change * features[k, data.row_gaps[first_gap + i]]
+        for k in range(n_features):
+            if levels[k] > 0:
+                squares -= substates[k, n] * (projections[n, k] + residual[k])
+        for i in range(last_gap - first_gap):
+            squares -= at_gaps[i] * at_gaps[i]
+    return max(squares, 0.0)

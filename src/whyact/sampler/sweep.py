@@ -1,0 +1,63 @@
+"""One sweep of the exact sampler: every conditional in order (Sec. 4.1).
+
+A sweep is a step (rng, state) -> (state, info). It leaves its input as it is; the state and the rng are all that the
+next one needs.
+"""
+
+from typing import NamedTuple
+
+from whyact.model import State
+from whyact.sampler.births import draw_births_and_deaths
+from whyact.sampler.compiling import kernel
+from whyact.sampler.features import draw_features
+from whyact.sampler.hyperparameters import draw_ibp, draw_noise, draw_weight_scale
+from whyact.sampler.policies import draw_policies
+from whyact.sampler.substates import draw_substates
+
+
+class SweepInfo(NamedTuple):
+    """What a person may want to know of a sweep; the next sweep does not need it."""
+
+    n_births: int  # accepted births of features
+    n_deaths: int  # accepted deaths
+    log_action_likelihood: float  # log P(u | S, Phi), without the weight omega
+
+
+@kernel
+def sweep(rng, state, observation_weight, data, target):
+    """Draw every variable once from its conditional."""
+    substates = state.substates.copy()
+    features = state.features.copy()
+    scale = observation_weight / state.noise_variance
+    squares = draw_substates(rng, substates, features, state.policies, scale, data, target)
+    squares = draw_features(
+        rng, substates, features, squares, scale, state.weight_scale, state.ibp_concentration, data, target
+    )
+    noise_variance, noise_shape, noise_rate = draw_noise(
+        rng, squares, state.noise_variance, state.noise_shape, observation_weight, data, target
+    )
+    scale = observation_weight / noise_variance
+    birth_rate = state.ibp_mass * state.ibp_concentration / (state.ibp_concentration + features.shape[1] - 1)
+    substates, features, policies, n_births, n_deaths = draw_births_and_deaths(
+        rng, substates, features, state.policies, scale, state.weight_scale, birth_rate, state.policy_concentration,
+        data, target,
+    )  # fmt: skip
+    policies, policy_concentration, log_action_likelihood = draw_policies(
+        rng, substates, policies, state.policy_concentration, data, target
+    )
+    weight_scale = draw_weight_scale(rng, features, target)
+    ibp_mass, ibp_concentration = draw_ibp(rng, features, state.ibp_concentration, target)
+    drawn = State(
+        substates, features, policies, noise_variance, noise_shape, noise_rate,
+        weight_scale, ibp_mass, ibp_concentration, policy_concentration,
+    )  # fmt: skip
+    return drawn, SweepInfo(n_births, n_deaths, log_action_likelihood)
+
+
+@kernel
+def run_sweeps(rng, state, observation_weights, data, target):
+    """Repeat the sweep, once for each observation weight; one call is cheaper than many."""
+    state, info = sweep(rng, state, observation_weights[0], data, target)
+    for i in range(1, len(observation_weights)):
+        state, info = sweep(rng, state, observation_weights[i], data, target)
+    return state, info

@@ -1,0 +1,1 @@
+"""What reproduces the paper's experiments (Sec. 5 and 6)."""
