@@ -324,7 +324,8 @@ class FeaturePolicyClassifier(
 
     def predict(self, X):
         """The most probable action for each row."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
 
     def familiarity(self, X):
         """How much of each observation the features explain, noise aside: 1 all, 0 nothing, (N,).
@@ -370,6 +371,8 @@ class FeaturePolicyClassifier(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        # Positive features cannot point to where scikit-learn's centred blobs have negative entries.
+        tags.classifier_tags.poor_score = self.feature_values == "positive"
         return tags
 
 

@@ -6,6 +6,9 @@ policy from their priors; summing each row over its levels gives the likelihood 
 R lambda / (kappa + 1), where kappa counts the singletons already there, and then the column is drawn from its exact
 conditional. A death is the mirror image.
 
+Features that no row holds say nothing about the data: given the rest, their number is Poisson and they follow the
+prior. They are drawn anew in one block; left to births and deaths, one with many active entries would linger.
+
 A new feature goes to a random place among the others. Were it appended, the order would tell the age, young features
 would be updated last, and a sweep in an order that depends on the state is not invariant (it shows as a bias of about
 1% in Geweke's test).
@@ -16,6 +19,7 @@ import math
 import numpy as np
 
 from whyact.sampler.compiling import kernel
+from whyact.sampler.hyperparameters import expected_features_per_mass
 from whyact.sampler.policies import draw_dirichlet
 from whyact.sampler.substates import Voice, draw_level, log_level_mass
 
@@ -124,6 +128,61 @@ def remove_row(matrix, place):
 
 
 @kernel
+def draw_weight(rng, weight_scale, positive):
+    """Draw a weight from its prior."""
+    if positive:
+        return weight_scale * rng.standard_exponential()
+    return math.sqrt(weight_scale) * rng.standard_normal()
+
+
+@kernel
+def draw_feature_from_buffet(rng, n_dimensions, concentration, weight_scale, positive):
+    """Draw one feature of the IBP: who takes the dish first, then who follows."""
+    feature = np.zeros(n_dimensions)
+    left = rng.random() * expected_features_per_mass(concentration, n_dimensions)
+    first = 0
+    while first < n_dimensions - 1:
+        left -= concentration / (concentration + first)
+        if left < 0.0:
+            break
+        first += 1
+    n_active = 0
+    for d in range(first, n_dimensions):
+        if d == first or rng.random() < n_active / (concentration + d):
+            feature[d] = draw_weight(rng, weight_scale, positive)
+            n_active += 1
+    return feature
+
+
+@kernel
+def draw_empty_features(rng, substates, features, policies, state, target):
+    """Replace the features that no row holds by a fresh draw of them: Poisson many, from the prior."""
+    n_rows = substates.shape[1]
+    k = 0
+    while k < len(features):
+        if np.any(substates[k] > 0.0):
+            k += 1
+        else:
+            features = remove_row(features, k)
+            substates = remove_row(substates, k)
+            policies = remove_row(policies, k)
+    a, b = target.sparsity_zero, target.sparsity_nonzero
+    log_all_zero = math.lgamma(a + n_rows) - math.lgamma(a) + math.lgamma(a + b) - math.lgamma(a + b + n_rows)
+    n_dimensions = features.shape[1]
+    expected = state.ibp_mass * expected_features_per_mass(state.ibp_concentration, n_dimensions)
+    for _ in range(rng.poisson(expected * math.exp(log_all_zero))):
+        feature = draw_feature_from_buffet(
+            rng, n_dimensions, state.ibp_concentration, state.weight_scale, target.positive
+        )
+        policy = draw_dirichlet(rng, np.full(target.n_actions, state.policy_concentration))
+        place = int(rng.random() * (len(features) + 1))
+        features = insert_row(features, feature, place)
+        substates = insert_row(substates, np.zeros(n_rows), place)
+        policies = insert_row(policies, policy, place)
+    return substates, features, policies
+
+
+@kernel
 def draw_births_and_deaths(
     rng, substates, features, policies, scale, weight_scale, birth_rate, policy_concentration, data, target
 ):
@@ -165,10 +224,7 @@ def draw_births_and_deaths(
             observed[data.column_gaps[i]] = False
 
         if is_birth:
-            if target.positive:
-                weight = weight_scale * rng.standard_exponential()
-            else:
-                weight = math.sqrt(weight_scale) * rng.standard_normal()
+            weight = draw_weight(rng, weight_scale, target.positive)
             zero_prior = draw_sparsity(rng, target.sparsity_zero, target.sparsity_nonzero)
             policy = draw_dirichlet(rng, np.full(policies.shape[1], policy_concentration))
             needed = log_uniform - math.log(birth_rate / (n_singletons + 1))

@@ -7,7 +7,7 @@ next one needs.
 from typing import NamedTuple
 
 from whyact.model import State
-from whyact.sampler.births import draw_births_and_deaths
+from whyact.sampler.births import draw_births_and_deaths, draw_empty_features
 from whyact.sampler.compiling import kernel
 from whyact.sampler.features import draw_features
 from whyact.sampler.hyperparameters import draw_ibp, draw_noise, draw_weight_scale
@@ -42,6 +42,7 @@ def sweep(rng, state, observation_weight, data, target):
         rng, substates, features, state.policies, scale, state.weight_scale, birth_rate, state.policy_concentration,
         data, target,
     )  # fmt: skip
+    substates, features, policies = draw_empty_features(rng, substates, features, policies, state, target)
     policies, policy_concentration, log_action_likelihood = draw_policies(
         rng, substates, policies, state.policy_concentration, data, target
     )

@@ -1,0 +1,52 @@
+"""The embedded default: a driver who reacts to what stands around the car.
+
+A made-up scene, not measured: a grid of 6 x 6 cells in front of the car. Five things can be in it, each to some
+degree, several at a time; each speaks for one action, and the driver takes the most probable one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+GRID = (6, 6)  # rows: distance ahead, nearest first; columns: left to right
+ACTIONS = np.array(["accelerate", "brake", "keep", "steer left", "steer right"])
+THINGS = {  # what is seen, where (rows, columns), and what it makes the driver do
+    "car close ahead": ([(0, 2), (0, 3), (1, 2), (1, 3)], "brake"),
+    "car far ahead": ([(4, 2), (4, 3), (5, 2), (5, 3)], "keep"),
+    "car beside, left": ([(1, 0), (2, 0), (3, 0), (1, 1), (2, 1), (3, 1)], "steer right"),
+    "cyclist, right": ([(2, 5), (3, 5), (2, 4)], "steer left"),
+    "open road": ([(row, column) for row in range(6) for column in (1, 4)], "accelerate"),
+}
+NOISE = 0.12
+PEAK = 0.92
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Demonstrations of the driver, and what they were made of."""
+
+    X: np.ndarray  # (N, 36)
+    y: np.ndarray  # (N,)
+    column_names: list[str]
+    features: np.ndarray  # true features, (5, 36)
+    feature_names: list[str]
+
+
+def load_demo(n_rows: int = 120, seed: int = 7) -> Demo:
+    """Make the demonstrations; the same ones for the same seed."""
+    rng = np.random.default_rng(seed)
+    features = np.zeros((len(THINGS), *GRID))
+    policies = np.full((len(THINGS), len(ACTIONS)), (1 - PEAK) / (len(ACTIONS) - 1))
+    for k, (cells, action) in enumerate(THINGS.values()):
+        for row, column in cells:
+            features[k, row, column] = rng.uniform(0.8, 1.6)
+        policies[k, np.flatnonzero(ACTIONS == action)[0]] = PEAK
+    features = features.reshape(len(THINGS), -1)
+    present = rng.random((n_rows, len(THINGS))) < 0.3
+    present[np.arange(n_rows), rng.integers(len(THINGS), size=n_rows)] = True
+    substates = np.where(present, rng.uniform(0.2, 1.0, present.shape), 0.0)
+    X = substates @ features + NOISE * rng.standard_normal((n_rows, features.shape[1]))
+    y = ACTIONS[(substates @ policies).argmax(axis=1)]
+    sides = ["5 m left", "3 m left", "1 m left", "1 m right", "3 m right", "5 m right"]
+    names = [f"{5 * (row + 1)} m ahead {side}" for row in range(GRID[0]) for side in sides]
+    return Demo(X, y, names, features, list(THINGS))

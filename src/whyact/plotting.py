@@ -1,0 +1,67 @@
+"""Pictures. matplotlib is an extra (`pip install whyact[plot]`), imported when first needed."""
+
+import numpy as np
+
+from whyact.posterior import DIAGNOSED
+
+COLOUR = "#0072B2"  # Okabe & Ito: safe for colour-blind readers
+ACCENT = "#D55E00"
+
+
+def plot_features(model, shape: tuple[int, int], title: str | None = None):
+    """Draw each feature as an image, with its policy and the policy's interval below it."""
+    from matplotlib.figure import Figure
+
+    aligned = model.posterior_.aligned
+    count = max(model.n_components_, 1)
+    figure = Figure(figsize=(2.3 * count, 4.4), layout="constrained")
+    axes = figure.subplots(2, count, squeeze=False, height_ratios=[1.2, 1])
+    largest = max(np.nanmax(aligned.features["mean"], initial=0.0), 1e-12)
+    positions = np.arange(len(model.classes_))
+    for k in range(model.n_components_):
+        image, bars = axes[:, k]
+        image.imshow(
+            aligned.features["mean"][k].reshape(shape), origin="lower", cmap="Blues", vmin=0, vmax=largest
+        )
+        image.set_xticks([])
+        image.set_yticks([])
+        image.set_title(f"feature {k}\nin {np.mean(model.substates_[:, k] > 0):.0%} of rows", fontsize=10)
+        mean = aligned.policies["mean"][k]
+        spread = np.abs(np.stack([mean - aligned.policies["low"][k], aligned.policies["high"][k] - mean]))
+        colours = [ACCENT if u == mean.argmax() else COLOUR for u in positions]
+        bars.barh(positions, mean, xerr=spread, color=colours, error_kw={"lw": 1, "ecolor": "0.3"})
+        bars.set_xlim(0, 1.02)
+        bars.set_yticks(positions, model.classes_ if k == 0 else [""] * len(positions))
+        bars.invert_yaxis()
+        bars.set_xlabel("probability", fontsize=9)
+        bars.spines[["top", "right"]].set_visible(False)
+    if title:
+        figure.suptitle(title)
+    return figure
+
+
+def plot_ranks(posterior, figure=None):
+    """Draw how the ranks of each chain's draws are spread among all draws; flat lines mean that chains mix."""
+    from matplotlib.figure import Figure
+    from scipy.stats import rankdata
+
+    figure = figure or Figure(figsize=(3.2 * len(DIAGNOSED), 2.6), layout="constrained")
+    axes = figure.subplots(1, len(DIAGNOSED), squeeze=False)[0]
+    n_bins = 20
+    for axis, name in zip(axes, DIAGNOSED, strict=True):
+        trace = posterior.traces[name]
+        # ties (K is a count) are broken at random, else they would look like lumps
+        jitter = np.random.default_rng(0).random(trace.size)
+        order = np.lexsort((jitter, trace.ravel()))
+        ranks = rankdata(np.argsort(order), method="ordinal").reshape(trace.shape)
+        for chain, row in enumerate(ranks):
+            counts, edges = np.histogram(row, bins=n_bins, range=(0.5, trace.size + 0.5))
+            axis.stairs(counts, edges, label=f"chain {chain}", color=f"C{chain}", lw=1.2)
+        axis.axhline(trace.shape[1] / n_bins, color="0.6", lw=0.8, ls="--")
+        axis.set_ylim(bottom=0)
+        axis.set_title(name.replace("_", " "), fontsize=10)
+        axis.set_xlabel("rank")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("draws")
+    axes[0].legend(fontsize=7, frameon=False)
+    return figure
