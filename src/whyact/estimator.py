@@ -218,7 +218,7 @@ class FeaturePolicyClassifier(
 
             chains = run_chains(
                 np.random.SeedSequence(entropy[:4].tolist()),
-                make_demonstrations(X / unit, actions),
+                make_demonstrations(X, actions, unit),
                 target,
                 priors,
                 n_chains=self.n_chains,

@@ -115,9 +115,10 @@ class Target(NamedTuple):
     sparsity_nonzero: float
 
 
-def make_demonstrations(observations, actions) -> Demonstrations:
-    """Prepare observations (NaN where missing) and action indices (-1 where missing)."""
+def make_demonstrations(observations, actions, unit: float = 1.0) -> Demonstrations:
+    """Prepare observations (NaN where missing), divided by `unit`, and action indices (-1 where missing)."""
     observations = np.array(observations, dtype=np.float64, order="C", ndmin=2)
+    observations /= unit
     missing = np.isnan(observations)
     row_gaps = np.nonzero(missing)[1]
     column_gaps = np.nonzero(missing.T)[1]
@@ -314,12 +315,9 @@ def log_joint(state: State, data: Demonstrations, target: Target) -> float:
     n_rows = substates.shape[1]
     active = features != 0
 
-    residual = data.observations - substates.T @ features
-    rows_of_gaps = np.repeat(np.arange(n_rows), np.diff(data.row_splits))
-    residual[rows_of_gaps, data.row_gaps] = 0.0
     log_observations = (
         -0.5 * data.n_observed * math.log(2 * math.pi * state.noise_variance)
-        - 0.5 * np.vdot(residual, residual) / state.noise_variance
+        - 0.5 * sum_squared_residuals(substates, features, data) / state.noise_variance
     )
     spoken = data.actions >= 0
     probabilities = action_probabilities(substates, policies)[spoken, data.actions[spoken]]
@@ -364,6 +362,21 @@ def log_joint(state: State, data: Demonstrations, target: Target) -> float:
         + log_policies
         + log_hyper
     )
+
+
+def sum_squared_residuals(substates: np.ndarray, features: np.ndarray, data: Demonstrations) -> float:
+    """Sum over the observed entries, in blocks of rows: no second array of the size of the observations."""
+    n_rows, n_dimensions = data.observations.shape
+    block = max(1, 2**16 // n_dimensions)
+    total = 0.0
+    for first in range(0, n_rows, block):
+        last = min(first + block, n_rows)
+        residual = data.observations[first:last] - substates[:, first:last].T @ features
+        splits = data.row_splits[first : last + 1]
+        rows = np.repeat(np.arange(last - first), np.diff(splits))
+        residual[rows, data.row_gaps[splits[0] : splits[-1]]] = 0.0
+        total += float(np.vdot(residual, residual))
+    return total
 
 
 def log_gamma(x: float, shape: float, rate: float) -> float:

@@ -29,10 +29,11 @@ class GrowingRows:
         self._block = np.empty((0, width), dtype)
         self.n_rows = 0
 
-    def append(self, rows: np.ndarray) -> None:
+    def append(self, rows: np.ndarray, spare: int = 0) -> None:
+        """Append rows; with `spare`, make room for some more if there is none."""
         needed = self.n_rows + len(rows)
         if needed > len(self._block):
-            self._block.resize((max(needed, len(self._block) + len(self._block) // 8 + 8), self._block.shape[1]), refcheck=False)
+            self._block.resize((needed + spare, self._block.shape[1]), refcheck=False)
         self._block[self.n_rows : needed] = rows
         self.n_rows = needed
 
@@ -72,9 +73,10 @@ class ChainDraws:
 
     def append(self, state: State, log_joint: float, log_action_likelihood: float) -> None:
         """Keep a state."""
-        self._features.append(state.features)
-        self._policies.append(state.policies)
-        self._levels.append(np.rint(state.substates * (self.n_levels - 1)).astype(self.levels.dtype))
+        spare = 8 + self._splits[-1] // 8
+        self._features.append(state.features, spare)
+        self._policies.append(state.policies, spare)
+        self._levels.append(np.rint(state.substates * (self.n_levels - 1)).astype(self.levels.dtype), spare)
         self._splits.append(self._splits[-1] + len(state.features))
         n_active = int(np.count_nonzero(state.features))
         self._traces.append((len(state.features), n_active, log_joint, log_action_likelihood, *state[3:]))

@@ -236,14 +236,17 @@ def draw_level(rng, mass, linear, precision, n_levels, zero_prior, level_prior, 
 
 
 @kernel
-def log_level_mass(mass, linear, precision, n_levels, zero_prior, level_prior, voice):
-    """Log of the sum over all levels, relative to the likelihood at s = 0: what births integrate out."""
+def log_level_mass(mass, linear, precision, n_levels, zero_prior, level_prior, voice, width):
+    """Log of the sum over all levels, relative to the likelihood at s = 0: what births integrate out.
+
+    It is exact for `width` 1, and a bound from above for cells of more levels.
+    """
     step = 1.0 / (n_levels - 1)
     peak = find_peak(linear, precision, step, n_levels)
     if voice.weight != 0.0 and voice.weight != 1.0:
         log_zero = voice.weight * math.log(voice.at_zero) + math.log(zero_prior / level_prior)
         _, _, mass_sum, largest = fill_cells_in_logs(
-            mass, peak, 1, log_zero, linear, precision, n_levels, voice
+            mass, peak, width, log_zero, linear, precision, n_levels, voice
         )
         return math.log(mass_sum * level_prior) + largest - voice.weight * math.log(voice.at_zero)
     at_peak = log_gauss(peak, step, linear, precision)
@@ -253,7 +256,7 @@ def log_level_mass(mass, linear, precision, n_levels, zero_prior, level_prior, v
     if at_peak < -690.0:
         return math.log(zero_prior)
     zero_mass = weight_at_zero * math.exp(-at_peak)
-    _, _, mass_sum = fill_cells(mass, peak, 1, zero_mass, linear, precision, n_levels, voice)
+    _, _, mass_sum = fill_cells(mass, peak, width, zero_mass, linear, precision, n_levels, voice)
     log_zero_action = math.log(voice.at_zero) if voice.weight != 0.0 else 0.0
     return math.log(mass_sum * level_prior) + at_peak - log_zero_action
 
