@@ -1,4 +1,4 @@
-"""The paper's conditionals (Sec. 4.1), written down literally with NumPy: the yardstick for speed, not a sampler to use.
+"""The paper's conditionals (Sec. 4.1), written literally with NumPy: the yardstick for speed, not a sampler to use.
 
 Each line is the formula, vectorised over one axis as a careful reader would; the misprints that cannot be meant are
 corrected. One pass draws every variable once, as one sweep does.
@@ -63,7 +63,9 @@ def sweep(rng, state, Z, actions, n_levels, sparsity=(1.0, 1.0), weight_prior=(1
         n_new = rng.poisson(rate)
         rest = Z[:, d] - substates @ features[:, d]
         if n_new:
-            new = np.where(rng.random((n_rows, n_new)) < rng.beta(*sparsity, n_new), 0.0, rng.choice(levels, (n_rows, n_new)))
+            new = np.where(
+                rng.random((n_rows, n_new)) < rng.beta(*sparsity, n_new), 0.0, rng.choice(levels, (n_rows, n_new))
+            )
             gap = rest - new @ rng.exponential(gamma, n_new)
             math.log(rng.random()) < (np.sum(rest**2) - np.sum(gap**2)) / (2 * variance)  # noqa: B015
 

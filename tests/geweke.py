@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from whyact.model import Demonstrations, Priors, make_demonstrations, make_target, simulate
-from whyact.sampler.sweep import sweep
+from whyact.sampler.sweep import run_sweeps
 
 QUANTITIES = (
     "n_features",
@@ -38,7 +38,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 def measure(state):
     """Quantities of a state, in the order of QUANTITIES; those of a state without features are constants."""
     values = np.zeros(15)
-    n_features, n_dimensions = state.features.shape
+    n_features = len(state.features)
     values[0] = n_features
     values[1] = np.sum(state.features != 0.0)
     values[2] = np.sum(np.abs(state.features))
@@ -101,9 +101,10 @@ def redraw_data(rng, state, data, target):
 @numba.njit
 def run_joint_chain(rng, state, data, target, n_steps, thin):
     drawn = np.empty((n_steps, 15))
+    weights = np.array([target.observation_weight])
     for i in range(n_steps):
         for _ in range(thin):
-            state = sweep(rng, state, target.observation_weight, data, target)[0]
+            state = run_sweeps(rng, state, weights, data, target)[0]
             data = redraw_data(rng, state, data, target)
         drawn[i] = measure(state)
     return drawn
@@ -123,7 +124,12 @@ def make_small_model(feature_values="positive", missing=False, **options):
     size = {"n_rows": 4, "n_dimensions": 3, "n_actions": 3}
     options = {"n_levels": 5, **options}
     target = make_target(
-        priors, n_actions=3, n_dimensions=3, feature_values=feature_values, n_birth_tries=3, n_levels=options["n_levels"]
+        priors,
+        n_actions=3,
+        n_dimensions=3,
+        feature_values=feature_values,
+        n_birth_tries=3,
+        n_levels=options["n_levels"],
     )
     mask = np.zeros((4, 3), dtype=bool)
     hidden = np.zeros(4, dtype=bool)

@@ -1,8 +1,8 @@
 """whyact: learn why a teacher acts.
 
-    from whyact import FeaturePolicyClassifier
-    model = FeaturePolicyClassifier(random_state=0).fit(observations, actions)
-    print(model)
+from whyact import FeaturePolicyClassifier
+model = FeaturePolicyClassifier(random_state=0).fit(observations, actions)
+print(model)
 """
 
 import importlib

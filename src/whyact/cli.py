@@ -37,6 +37,7 @@ def run_demo(out: Path, seed: int) -> None:
 
     from whyact import FeaturePolicyClassifier, load_demo
     from whyact.demo import GRID
+    from whyact.explain import describe
 
     console = Console()
     data = load_demo()
@@ -45,11 +46,12 @@ def run_demo(out: Path, seed: int) -> None:
         f"A driver, {len(data.X)} moments: what is seen in {data.X.shape[1]} cells in front of the car, and the action "
         f"taken. {n_train} of them to learn from; nobody says how many things matter, or which.\n",
         highlight=False,
+        soft_wrap=True,
     )
     model = FeaturePolicyClassifier(random_state=seed, n_jobs=2, verbose=1)
     model.fit(data.X[:n_train], data.y[:n_train])
-    model.feature_names_in_ = data.column_names
-    console.print(f"\n{model}\n", highlight=False, markup=False)
+    explanation = describe(model, column_names=data.column_names, n_entries=3)
+    console.print(f"\n{explanation}\n", highlight=False, markup=False, soft_wrap=True)
     accuracy = model.score(data.X[n_train:], data.y[n_train:])
     console.print(f"Accuracy on the {len(data.X) - n_train} moments it has not seen: {accuracy:.2f}", highlight=False)
     try:

@@ -40,13 +40,13 @@ def load_demo(n_rows: int = 120, seed: int = 7) -> Demo:
     for k, (cells, action) in enumerate(THINGS.values()):
         for row, column in cells:
             features[k, row, column] = rng.uniform(0.8, 1.6)
-        policies[k, np.flatnonzero(ACTIONS == action)[0]] = PEAK
-    features = features.reshape(len(THINGS), -1)
+        policies[k, np.flatnonzero(action == ACTIONS)[0]] = PEAK
+    flat = features.reshape(len(THINGS), -1)
     present = rng.random((n_rows, len(THINGS))) < 0.3
     present[np.arange(n_rows), rng.integers(len(THINGS), size=n_rows)] = True
     substates = np.where(present, rng.uniform(0.2, 1.0, present.shape), 0.0)
-    X = substates @ features + NOISE * rng.standard_normal((n_rows, features.shape[1]))
+    X = substates @ flat + NOISE * rng.standard_normal((n_rows, flat.shape[1]))
     y = ACTIONS[(substates @ policies).argmax(axis=1)]
-    sides = ["5 m left", "3 m left", "1 m left", "1 m right", "3 m right", "5 m right"]
-    names = [f"{5 * (row + 1)} m ahead {side}" for row in range(GRID[0]) for side in sides]
-    return Demo(X, y, names, features, list(THINGS))
+    sides = ["left 5", "left 3", "left 1", "right 1", "right 3", "right 5"]  # metres
+    names = [f"ahead {5 * (row + 1)} {side}" for row in range(GRID[0]) for side in sides]
+    return Demo(X, y, names, flat, list(THINGS))

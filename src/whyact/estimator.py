@@ -1,7 +1,9 @@
 """The scikit-learn face of the model."""
 
+import sys
 import warnings
 from numbers import Integral, Real
+from types import FrameType
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -188,7 +190,9 @@ class FeaturePolicyClassifier(
             raise
 
     def _fit(self, X, y):
+        # numba is imported at the first fit, not with the package
         from whyact.sampler.chain import N_SEGMENTS, run_chains
+        from whyact.sampler.compiling import announce_compilation
 
         self._validate_params()
         if self.n_draws < self.thin:
@@ -209,7 +213,7 @@ class FeaturePolicyClassifier(
         entropy = check_random_state(self.random_state).randint(0, 2**31, size=5)
         context = self._init_callback_context(max_subtasks=N_SEGMENTS)
         callbacks = SegmentCallbacks(self, context, X, y)
-        announce_first_fit(self.verbose)
+        announce_compilation(self.verbose)
         with progress_bar(self.verbose, unit) as show:
 
             def on_progress(progress):
@@ -231,7 +235,7 @@ class FeaturePolicyClassifier(
         callbacks.end()
         self._set_fitted(Posterior(chains, unit, self.feature_values), target, classes, int(entropy[4]))
         if not self.posterior_.chains_agree:
-            warnings.warn(self.posterior_.agreement(), ChainsDisagreeWarning, stacklevel=3)
+            warn_user(self.posterior_.agreement(), ChainsDisagreeWarning)
         return self
 
     def _set_fitted(self, posterior, target, classes, seed):
@@ -266,7 +270,7 @@ class FeaturePolicyClassifier(
             names = getattr(self, "feature_names_in_", np.arange(X.shape[1]))
             raise ValueError(f"X: column {names[empty[0]]!s} holds no number (all NaN); leave it out.")
         if len(X) and np.array_equal(X, np.broadcast_to(X[0], X.shape), equal_nan=True):
-            warnings.warn("X: all rows are equal, so nothing in them can explain the actions.", stacklevel=4)
+            warn_user("X: all rows are equal, so nothing in them can explain the actions.")
         return X
 
     def _check_actions(self, y, n_rows):
@@ -280,13 +284,14 @@ class FeaturePolicyClassifier(
         if not known.any():
             return np.array([]), actions
         observed = labels[known]
+        try:
+            sorted(set(observed.tolist()))
+        except TypeError as error:
+            raise ValueError(f"y must hold labels of one sortable type: {error}.") from None
         if labels.dtype == object:  # None among strings or numbers made it an object array
             observed = np.array(observed.tolist())
         check_classification_targets(observed)
-        try:
-            classes, indices = np.unique(observed, return_inverse=True)
-        except TypeError as error:
-            raise ValueError(f"y must hold labels of one sortable type: {error}.") from None
+        classes, indices = np.unique(observed, return_inverse=True)
         if len(classes) == 1:
             raise ValueError(f"y holds one class only ({classes[0]!r}); at least two different actions are needed.")
         actions[known] = indices
@@ -299,7 +304,9 @@ class FeaturePolicyClassifier(
         labels = column_or_1d(np.asarray(y) if not isinstance(y, list) else to_array(y), warn=True)
         marker = self.missing_action
         if marker is None:
-            missing = np.array([label is None for label in labels]) if labels.dtype == object else np.zeros(len(labels), bool)
+            missing = (
+                np.array([label is None for label in labels]) if labels.dtype == object else np.zeros(len(labels), bool)
+            )
         elif isinstance(marker, float) and np.isnan(marker):
             missing = np.array([isinstance(label, (float, np.floating)) and np.isnan(label) for label in labels], bool)
         else:
@@ -354,9 +361,7 @@ class FeaturePolicyClassifier(
         labels, known = self._split_missing(y)
         unseen = sorted({str(label) for label in labels[known]} - {str(label) for label in self.classes_})
         if unseen and len(self.classes_):
-            warnings.warn(
-                f"y holds actions never seen in training ({', '.join(unseen[:5])}); they count as wrong.", stacklevel=2
-            )
+            warn_user(f"y holds actions never seen in training ({', '.join(unseen[:5])}); they count as wrong.")
         correct = np.array([a == b for a, b in zip(self.predict(X)[known], labels[known], strict=True)], dtype=float)
         weights = None if sample_weight is None else np.asarray(sample_weight)[known]
         return float(np.average(correct, weights=weights))
@@ -376,6 +381,15 @@ class FeaturePolicyClassifier(
         return tags
 
 
+def warn_user(message, category=UserWarning):
+    """Warn at the line of the user's code, whatever decorators scikit-learn puts between."""
+    level = 2
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("whyact", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
 def to_array(y):
     """Turn a list into an array; one that mixes None with labels keeps its labels as they are."""
     if any(label is None for label in y):
@@ -391,9 +405,3 @@ def find_unit(X: np.ndarray) -> float:
     if largest == 0:
         return 1.0
     return largest * float(np.sqrt(np.nanmean(np.square(X / largest)))) / ROOT_MEAN_SQUARE
-
-
-def announce_first_fit(verbose):
-    from whyact.sampler.compiling import announce_compilation
-
-    announce_compilation(verbose)

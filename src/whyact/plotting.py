@@ -20,9 +20,7 @@ def plot_features(model, shape: tuple[int, int], title: str | None = None):
     positions = np.arange(len(model.classes_))
     for k in range(model.n_components_):
         image, bars = axes[:, k]
-        image.imshow(
-            aligned.features["mean"][k].reshape(shape), origin="lower", cmap="Blues", vmin=0, vmax=largest
-        )
+        image.imshow(aligned.features["mean"][k].reshape(shape), origin="lower", cmap="Blues", vmin=0, vmax=largest)
         image.set_xticks([])
         image.set_yticks([])
         image.set_title(f"feature {k}\nin {np.mean(model.substates_[:, k] > 0):.0%} of rows", fontsize=10)

@@ -7,6 +7,7 @@ diagnosed (K, noise variance, ...), and features are aligned by assignment befor
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +67,8 @@ class ChainDraws:
 
     @classmethod
     def empty(cls, data: Demonstrations, target: Target) -> "ChainDraws":
-        return cls(*data.observations.shape, target.n_actions, target.n_levels)
+        n_rows, n_dimensions = data.observations.shape
+        return cls(n_rows, n_dimensions, target.n_actions, target.n_levels)
 
     def __len__(self) -> int:
         return len(self._traces)
@@ -186,9 +188,7 @@ class Posterior:
     @cached_property
     def traces(self) -> dict[str, np.ndarray]:
         """One number a draw, arrays (chain, draw), for each name of TRACES; in the unit of the observations."""
-        traces = {
-            name: np.stack([chain.traces[name][: self.n_draws] for chain in self.chains]) for name in TRACES
-        }
+        traces = {name: np.stack([chain.traces[name][: self.n_draws] for chain in self.chains]) for name in TRACES}
         power = {"noise_variance": 2, "noise_rate": 2, "weight_scale": 1 if self.feature_values == "positive" else 2}
         for name, exponent in power.items():
             traces[name] = traces[name] * self.unit**exponent
@@ -197,10 +197,8 @@ class Posterior:
     def state(self, chain: int, draw: int) -> State:
         """Return one draw, in the unit of the observations."""
         state = self.chains[chain].state(draw)
-        return state._replace(
-            features=state.features * self.unit,
-            **{name: float(self.traces[name][chain, draw]) for name in SCALARS},
-        )
+        scalars = (float(self.traces[name][chain, draw]) for name in SCALARS)
+        return State(state.substates, state.features * self.unit, state.policies, *scalars)
 
     # --- the number of features -----------------------------------------------------------------------------
 
@@ -277,7 +275,7 @@ class Posterior:
         unit_features, unit_substates = normalise(chosen.features), normalise(chosen.substates)
         for c, chain in enumerate(self.chains):
             splits = chain.row_splits
-            for low, high in zip(splits[:-1], splits[1:], strict=True):
+            for low, high in pairwise(splits):
                 likeness = np.abs(normalise(chain.features[low:high]) @ unit_features.T)
                 likeness *= normalise(chain.levels[low:high].astype(float)) @ unit_substates.T
                 for their, our in zip(*linear_sum_assignment(likeness, maximize=True), strict=True):
@@ -322,13 +320,16 @@ class Posterior:
         for name in DIAGNOSED:
             trace = self.traces[name]
             if self.n_draws < 4 or np.ptp(trace) == 0:  # nothing moved: no chain can disagree
-                numbers[name] = dict.fromkeys(names, float("nan")) | {"r_hat": 1.0 if self.n_draws >= 4 else float("nan")}
+                numbers[name] = dict.fromkeys(names, float("nan")) | {
+                    "r_hat": 1.0 if self.n_draws >= 4 else float("nan")
+                }
                 continue
-            numbers[name] = {
-                "r_hat": float(arviz_stats.rhat(trace)) if self.n_chains > 1 else float("nan"),
-                "ess_bulk": float(arviz_stats.ess(trace, method="bulk")),
-                "ess_tail": float(arviz_stats.ess(trace, method="tail", prob=(0.05, 0.95))),
-            }
+            with np.errstate(divide="ignore", invalid="ignore"):  # chains stuck at different values: R-hat is infinite
+                numbers[name] = {
+                    "r_hat": float(arviz_stats.rhat(trace)) if self.n_chains > 1 else float("nan"),
+                    "ess_bulk": float(arviz_stats.ess(trace, method="bulk")),
+                    "ess_tail": float(arviz_stats.ess(trace, method="tail", prob=(0.05, 0.95))),
+                }
         return numbers
 
     def diagnostics(self):
@@ -358,8 +359,8 @@ class Posterior:
             return f"The {self.n_chains} chains agree (largest R-hat {r_hats[worst]:.2f}, {worst})."
         modes = [int(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"]]
         return (
-            f"The {self.n_chains} chains disagree (R-hat of {worst} is {r_hats[worst]:.2f}; their most frequent numbers "
-            f"of features are {', '.join(map(str, modes))}): raise n_burn_in and n_draws, or n_chains, and fit again."
+            f"The {self.n_chains} chains disagree (R-hat of {worst} is {r_hats[worst]:.2f}; their most frequent "
+            f"numbers of features are {', '.join(map(str, modes))}): raise n_burn_in and n_draws, or n_chains, and fit again."
         )
 
     @property

@@ -84,6 +84,7 @@ class Predictor:
         """Predict rows (NaN where missing), given in the unit of the observations."""
         from threadpoolctl import threadpool_limits
 
+        from whyact.sampler.interrupts import interrupts_between_kernels
         from whyact.sampler.new_rows import predict_row
 
         draws = self._best_draw if one_draw else self._many_draws
@@ -100,12 +101,14 @@ class Predictor:
         )
 
         def predict_rows(rows):
-            for n in rows:
-                rng = np.random.Generator(np.random.PCG64(self.seed))
-                result.familiarity[n] = predict_row(
-                    rng, observations[n], np.nonzero(missing[n])[0], self.target.n_levels, n_warm, n_kept, limits[n],
-                    draws, result.probabilities[n], result.substates[n],
-                )  # fmt: skip
+            with interrupts_between_kernels() as deliver_interrupt:
+                for n in rows:
+                    rng = np.random.Generator(np.random.PCG64(self.seed))
+                    result.familiarity[n] = predict_row(
+                        rng, observations[n], np.nonzero(missing[n])[0], self.target.n_levels, n_warm, n_kept,
+                        limits[n], draws, result.probabilities[n], result.substates[n],
+                    )  # fmt: skip
+                    deliver_interrupt()
 
         with threadpool_limits(limits=1, user_api="blas"):
             n_threads = joblib.effective_n_jobs(n_jobs)
@@ -113,5 +116,7 @@ class Predictor:
                 predict_rows(range(len(observations)))
             else:
                 parts = np.array_split(np.arange(len(observations)), min(4 * n_threads, len(observations)))
-                joblib.Parallel(n_jobs=n_threads, prefer="threads")(joblib.delayed(predict_rows)(rows) for rows in parts)
+                joblib.Parallel(n_jobs=n_threads, prefer="threads")(
+                    joblib.delayed(predict_rows)(rows) for rows in parts
+                )
         return result

@@ -1,6 +1,7 @@
 """Progress of a fit: a bar for a person who asked, scikit-learn's callbacks where they exist."""
 
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ class SegmentCallbacks:
         self.estimator = estimator
         self.context = context
         self.data = {"X": X, "y": y}
-        self.segment = None
+        self.segment: Any = None
         if context is not None:
             context.call_on_fit_task_begin(estimator=estimator, **self.data)
             self.begin()

@@ -62,8 +62,8 @@ def log_evidence(mass, residual, observed, weight, zero_prior, policy, spoken, t
     """Log likelihood ratio of a singleton with its substates summed out; stops early once below `stop_below`.
 
     `residual`, `spoken` and `totals` are without the feature. What a row can still add is bounded by its largest
-    likelihood ratio over s, then by a coarse sum, so most proposals are rejected after a few rows, at a cost that hardly
-    depends on the number of levels. The decision stays exact.
+    likelihood ratio over s, then by a coarse sum, so most proposals are rejected after a few rows, at a cost that
+    hardly depends on the number of levels. The decision stays exact.
     """
     n_rows = len(residual)
     level_prior = (1.0 - zero_prior) / (target.n_levels - 1)

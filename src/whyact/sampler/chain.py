@@ -22,6 +22,7 @@ from whyact.model import (
     simulate,
 )
 from whyact.posterior import ChainDraws
+from whyact.sampler.interrupts import interrupts_between_kernels
 
 # The observation weight rises from this share of its value during the first part of the burn-in.
 COOLEST_SHARE = 0.02
@@ -82,13 +83,14 @@ def run_segment(
 
     draws = ChainDraws.empty(data, target)
     done = 0
-    with threadpool_limits(limits=1, user_api="blas"):
+    with threadpool_limits(limits=1, user_api="blas"), interrupts_between_kernels() as deliver_interrupt:
         while done < len(weights):
             sweep = first + done
             # up to the next draw to keep, or to the end of the burn-in
             until = n_burn_in if sweep < n_burn_in else sweep + thin - (sweep - n_burn_in) % thin
             n_sweeps = min(until - sweep, SWEEPS_PER_CALL, len(weights) - done)
             state, info = run_sweeps(rng, state, weights[done : done + n_sweeps], data, target)
+            deliver_interrupt()
             done += n_sweeps
             sweep += n_sweeps
             if sweep > n_burn_in and (sweep - n_burn_in) % thin == 0:
@@ -117,7 +119,12 @@ def run_chains(
     rngs = [np.random.Generator(np.random.PCG64(child)) for child in seed.spawn(n_chains)]
     states = starts or [start_from_prior(rng, data, target, priors) for rng in rngs]
     chains = [ChainDraws.empty(data, target) for _ in rngs]
-    weights = np.concatenate([anneal(n_burn_in, target.observation_weight), np.full(n_draws, target.observation_weight)])
+    weights = np.concatenate(
+        [anneal(n_burn_in, target.observation_weight), np.full(n_draws, target.observation_weight)]
+    )
+    if joblib.effective_n_jobs(n_jobs) > 1:  # compile here once, so that the processes find it in the cache
+        throwaway = np.random.default_rng(0)
+        run_segment(throwaway, states[0], weights[:1], 0, n_burn_in, thin, data, target)
     with joblib.Parallel(n_jobs=n_jobs) as pool:
         for first, last in split_into_segments(len(weights)):
             segments = pool(

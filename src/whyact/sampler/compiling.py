@@ -12,13 +12,14 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numba
 
 logger = logging.getLogger("whyact")
 
 # No fastmath: it breaks reproducibility and NaN handling.
-OPTIONS = {"nogil": True, "error_model": "numpy"}
+OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 
 
 def digest_of_kernels() -> str:
@@ -59,14 +60,15 @@ def kernel(function):
     """Decorate a function as a compiled kernel; compilation happens at its first call."""
     if CACHE_FOLDER is None:
         return numba.njit(**OPTIONS)(function)
-    configured = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(CACHE_FOLDER)
+    config: Any = numba.config
+    configured = config.CACHE_DIR
+    config.CACHE_DIR = str(CACHE_FOLDER)
     try:
         return numba.njit(cache=True, **OPTIONS)(function)
     except RuntimeError:  # numba found no place for its cache after all
         return numba.njit(**OPTIONS)(function)
     finally:
-        numba.config.CACHE_DIR = configured
+        config.CACHE_DIR = configured
 
 
 def is_compiled() -> bool:

@@ -1,7 +1,7 @@
 """Noise variance and hyperparameters: conjugate where they are, by slice sampling where they are not.
 
-What can be integrated out is: the rate beta_sigma when sigma^2 and alpha_sigma are drawn (with alpha_sigma near 1000 the
-two would otherwise creep along together), and the mass alpha_a when the concentration beta_a is drawn.
+What can be integrated out is: the rate beta_sigma when sigma^2 and alpha_sigma are drawn (with alpha_sigma near 1000
+the two would otherwise creep along together), and the mass alpha_a when the concentration beta_a is drawn.
 All Gamma distributions have shape and rate.
 """
 
@@ -17,7 +17,9 @@ from whyact.sampler.slicing import make_slice_sampler
 def log_density_noise_variance(variance, arguments):
     """Log density of log sigma^2 given the residuals and alpha_sigma, with beta_sigma integrated out."""
     half_count, half_squares, shape, rate_shape, rate_rate = arguments
-    log_density = -(half_count + shape) * math.log(variance) - (shape + rate_shape) * math.log(rate_rate + 1.0 / variance)
+    log_density = -(half_count + shape) * math.log(variance) - (shape + rate_shape) * math.log(
+        rate_rate + 1.0 / variance
+    )
     if half_squares > 0.0:
         log_density -= half_squares / variance
     return log_density

@@ -155,9 +155,9 @@ def fill_cells_in_logs(mass, peak, width, log_zero, linear, precision, n_levels,
 def draw_level(rng, mass, linear, precision, n_levels, zero_prior, level_prior, voice):
     """Draw a level from its exact conditional.
 
-    `zero_prior` is the prior weight of s = 0, `level_prior` that of every other level. The cost does not grow with the number of levels: many levels are bounded
-    in cells, a level is drawn inside the chosen cell, and kept with its mass over the cell's bound. With few
-    levels a cell is one level, its bound is exact, and nothing is ever rejected.
+    `zero_prior` is the prior weight of s = 0, `level_prior` that of every other level. The cost does not grow with
+    the number of levels: many levels are bounded in cells, a level is drawn inside the chosen cell, and kept with its
+    mass over the cell's bound. With few levels a cell is one level, its bound is exact, and nothing is ever rejected.
     """
     step = 1.0 / (n_levels - 1)
     peak = find_peak(linear, precision, step, n_levels)
@@ -199,9 +199,7 @@ def draw_level(rng, mass, linear, precision, n_levels, zero_prior, level_prior, 
         zero_mass = math.exp(log_zero - largest)
     else:
         largest = at_peak
-        n_up, n_cells, mass_sum = fill_cells(
-            mass, peak, width, zero_mass, linear, precision, n_levels, voice
-        )
+        n_up, n_cells, mass_sum = fill_cells(mass, peak, width, zero_mass, linear, precision, n_levels, voice)
 
     while True:
         left = uniform * mass_sum - zero_mass
@@ -245,9 +243,7 @@ def log_level_mass(mass, linear, precision, n_levels, zero_prior, level_prior, v
     peak = find_peak(linear, precision, step, n_levels)
     if voice.weight != 0.0 and voice.weight != 1.0:
         log_zero = voice.weight * math.log(voice.at_zero) + math.log(zero_prior / level_prior)
-        _, _, mass_sum, largest = fill_cells_in_logs(
-            mass, peak, width, log_zero, linear, precision, n_levels, voice
-        )
+        _, _, mass_sum, largest = fill_cells_in_logs(mass, peak, width, log_zero, linear, precision, n_levels, voice)
         return math.log(mass_sum * level_prior) + largest - voice.weight * math.log(voice.at_zero)
     at_peak = log_gauss(peak, step, linear, precision)
     weight_at_zero = zero_prior / level_prior

@@ -6,6 +6,8 @@ next one needs.
 
 from typing import NamedTuple
 
+import numpy as np
+
 from whyact.model import State
 from whyact.sampler.births import draw_births_and_deaths, draw_empty_features
 from whyact.sampler.compiling import kernel
@@ -24,41 +26,40 @@ class SweepInfo(NamedTuple):
 
 
 @kernel
-def sweep(rng, state, observation_weight, data, target):
-    """Draw every variable once from its conditional."""
-    substates = state.substates.copy()
-    features = state.features.copy()
-    scale = observation_weight / state.noise_variance
-    squares = draw_substates(rng, substates, features, state.policies, scale, data, target)
-    squares = draw_features(
-        rng, substates, features, squares, scale, state.weight_scale, state.ibp_concentration, data, target
-    )
-    noise_variance, noise_shape, noise_rate = draw_noise(
-        rng, squares, state.noise_variance, state.noise_shape, observation_weight, data, target
-    )
-    scale = observation_weight / noise_variance
-    birth_rate = state.ibp_mass * state.ibp_concentration / (state.ibp_concentration + features.shape[1] - 1)
-    substates, features, policies, n_births, n_deaths = draw_births_and_deaths(
-        rng, substates, features, state.policies, scale, state.weight_scale, birth_rate, state.policy_concentration,
-        data, target,
-    )  # fmt: skip
-    substates, features, policies = draw_empty_features(rng, substates, features, policies, state, target)
-    policies, policy_concentration, log_action_likelihood = draw_policies(
-        rng, substates, policies, state.policy_concentration, data, target
-    )
-    weight_scale = draw_weight_scale(rng, features, target)
-    ibp_mass, ibp_concentration = draw_ibp(rng, features, state.ibp_concentration, target)
-    drawn = State(
-        substates, features, policies, noise_variance, noise_shape, noise_rate,
-        weight_scale, ibp_mass, ibp_concentration, policy_concentration,
-    )  # fmt: skip
-    return drawn, SweepInfo(n_births, n_deaths, log_action_likelihood)
-
-
-@kernel
 def run_sweeps(rng, state, observation_weights, data, target):
-    """Repeat the sweep, once for each observation weight; one call is cheaper than many."""
-    state, info = sweep(rng, state, observation_weights[0], data, target)
-    for i in range(1, len(observation_weights)):
-        state, info = sweep(rng, state, observation_weights[i], data, target)
+    """Draw every variable from its conditional, once for each observation weight; one call is cheaper than many."""
+    info = SweepInfo(0, 0, 0.0)
+    for observation_weight in observation_weights:
+        substates = state.substates.copy()
+        features = state.features.copy()
+        scale = observation_weight / state.noise_variance
+        squares = draw_substates(rng, substates, features, state.policies, scale, data, target)
+        squares = draw_features(
+            rng, substates, features, squares, scale, state.weight_scale, state.ibp_concentration, data, target
+        )
+        noise_variance, noise_shape, noise_rate = draw_noise(
+            rng, squares, state.noise_variance, state.noise_shape, observation_weight, data, target
+        )
+        scale = observation_weight / noise_variance
+        birth_rate = state.ibp_mass * state.ibp_concentration / (state.ibp_concentration + features.shape[1] - 1)
+        substates, features, policies, n_births, n_deaths = draw_births_and_deaths(
+            rng, substates, features, state.policies, scale, state.weight_scale, birth_rate,
+            state.policy_concentration, data, target,
+        )  # fmt: skip
+        substates, features, policies = draw_empty_features(rng, substates, features, policies, state, target)
+        policies, policy_concentration, log_action_likelihood = draw_policies(
+            rng, substates, policies, state.policy_concentration, data, target
+        )
+        weight_scale = draw_weight_scale(rng, features, target)
+        ibp_mass, ibp_concentration = draw_ibp(rng, features, state.ibp_concentration, target)
+        state = State(
+            substates, features, policies, noise_variance, noise_shape, noise_rate,
+            weight_scale, ibp_mass, ibp_concentration, policy_concentration,
+        )  # fmt: skip
+        info = SweepInfo(n_births, n_deaths, log_action_likelihood)
     return state, info
+
+
+def sweep(rng, state, data, target):
+    """One step (rng, state) -> (state, info)."""
+    return run_sweeps(rng, state, np.array([target.observation_weight]), data, target)

@@ -1,0 +1,154 @@
+"""Draws of a changing K: storage, modal K, the chosen draw, alignment, diagnostics, export."""
+
+import arviz_stats
+import numpy as np
+import pytest
+
+from whyact.model import State
+from whyact.posterior import DIAGNOSED, ChainDraws, DrawId, Posterior
+
+
+def make_state(features, substates, policies, noise_variance=0.1):
+    return State(np.array(substates), np.array(features), np.array(policies), noise_variance, 1, 1, 1, 1, 1, 1)
+
+
+FEATURES = np.array([[1.0, 0.0, 0.5], [0.0, 2.0, 0.0]])
+SUBSTATES = np.array([[0.5, 1.0, 0.0, 0.25], [0.0, 0.5, 1.0, 0.75]])
+POLICIES = np.array([[0.9, 0.1], [0.2, 0.8]])
+
+
+def fill_chain(n_draws, extra_from, seed):
+    """Draws that hold two features in random order, and a third one from `extra_from` on."""
+    rng = np.random.default_rng(seed)
+    chain = ChainDraws(4, 3, 2, 5)
+    for i in range(n_draws):
+        order = rng.permutation(2)
+        features = FEATURES[order] * (1 + 0.01 * rng.standard_normal((2, 1)))
+        substates, policies = SUBSTATES[order], POLICIES[order]
+        if i >= extra_from:
+            features = np.vstack([features, [0.0, 0.0, 3.0]])
+            substates = np.vstack([substates, [0.0, 0.0, 0.0, 1.0]])
+            policies = np.vstack([policies, [0.5, 0.5]])
+        chain.append(
+            make_state(features, substates, policies, 0.1 + 0.01 * rng.random()),
+            -5.0 + rng.random(),
+            -1.0 - rng.random(),
+        )
+    return chain
+
+
+@pytest.fixture
+def posterior():
+    return Posterior([fill_chain(40, 30, 0), fill_chain(40, 30, 1)], unit=2.0)
+
+
+def test_draws_are_flat_with_row_splits(posterior):
+    chain = posterior.chains[0]
+    assert chain.features.shape == (2 * 30 + 3 * 10, 3)
+    assert chain.levels.dtype == np.uint8
+    assert np.array_equal(np.diff(chain.row_splits), [2] * 30 + [3] * 10)
+    assert np.isfinite(chain.features).all()
+    state = chain.state(35)
+    assert state.features.shape == (3, 3)
+    assert set(np.unique(state.substates)) <= {0, 0.25, 0.5, 0.75, 1.0}
+
+
+def test_number_of_features_has_probabilities(posterior):
+    assert posterior.n_features_probabilities == {2: 0.75, 3: 0.25}
+    assert posterior.modal_n_features == 2
+
+
+def test_best_draw_is_the_densest_with_the_modal_number(posterior):
+    best = posterior.best_draw()
+    assert posterior.traces["n_features"][best] == 2
+    inside = posterior.traces["n_features"] == 2
+    # the policies are the same in all draws, so the joint density decides
+    assert posterior.traces["log_joint"][best] == posterior.traces["log_joint"][inside].max()
+
+
+def test_highest_joint_draw_ignores_the_number(posterior):
+    posterior.traces["log_joint"][1, 39] = 100.0
+    assert posterior.highest_joint_draw() == DrawId(1, 39)
+    assert posterior.traces["n_features"][posterior.best_draw()] == 2
+
+
+def test_features_are_aligned_whatever_their_order(posterior):
+    aligned = posterior.align()
+    assert np.allclose(aligned.presence, 1.0)
+    # sorted by how much of each is in the rows, in the unit of the observations
+    assert np.allclose(aligned.features["mean"], 2.0 * FEATURES[[1, 0]], rtol=0.02)
+    assert np.allclose(aligned.policies["mean"], POLICIES[[1, 0]])
+    assert np.allclose(aligned.substates["mean"], SUBSTATES[[1, 0]])
+    assert np.all(aligned.features["low"] <= aligned.features["mean"] + 1e-12)
+    assert np.all(aligned.features["high"] >= aligned.features["mean"] - 1e-12)
+
+
+def test_a_feature_of_some_draws_has_its_presence(posterior):
+    aligned = posterior.align(DrawId(0, 39))
+    assert aligned.presence.tolist() == [1.0, 1.0, 0.25]
+
+
+def test_a_state_is_given_in_the_unit_of_the_observations(posterior):
+    state = posterior.state(0, 0)
+    assert np.allclose(state.features, 2.0 * posterior.chains[0].state(0).features)
+    assert state.noise_variance == pytest.approx(4.0 * posterior.chains[0].state(0).noise_variance)
+
+
+def test_diagnostics_are_label_invariant_numbers(posterior):
+    diagnostics = posterior.diagnostics()
+    assert list(diagnostics["quantity"].values) == list(DIAGNOSED)
+    assert np.isfinite(diagnostics["r_hat"]).all()
+    assert np.isfinite(diagnostics["ess_bulk"]).all()
+
+
+def test_chains_that_agree_say_so(posterior):
+    # both chains change K at the same draw
+    assert posterior.agreement().startswith("The 2 chains agree") == posterior.chains_agree
+
+
+def test_chains_that_disagree_say_so_and_what_to_do():
+    posterior = Posterior([fill_chain(40, 40, 0), fill_chain(40, 0, 1)])
+    assert not posterior.chains_agree
+    sentence = posterior.agreement()
+    assert "disagree" in sentence
+    assert "2, 3" in sentence
+    assert "raise n_burn_in and n_draws" in sentence
+    assert "\n" not in sentence
+
+
+def test_one_chain_cannot_tell():
+    posterior = Posterior([fill_chain(40, 30, 0)])
+    assert "One chain cannot tell" in posterior.agreement()
+    assert posterior.chains_agree
+
+
+def test_arviz_accepts_the_export(posterior):
+    tree = posterior.to_arviz()
+    summary = arviz_stats.summary(tree)
+    assert {"n_features", "noise_variance", "ibp_mass"} <= set(summary.index)
+    rhat = arviz_stats.rhat(tree)
+    assert np.isfinite(float(rhat["noise_variance"]))
+    flat = tree["features"]
+    assert flat["features"].shape == (180, 3)
+    assert int(flat["row_splits"][-1]) == 180
+    assert flat["row_splits"].shape == (81,)
+
+
+def test_rank_plots_show_every_diagnosed_quantity(posterior):
+    figure = posterior.plot_ranks()
+    assert [axis.get_title() for axis in figure.axes] == [name.replace("_", " ") for name in DIAGNOSED]
+
+
+def test_a_posterior_needs_draws():
+    with pytest.raises(ValueError, match="at least one draw"):
+        Posterior([])
+
+
+def test_draws_without_any_feature_are_kept():
+    chain = ChainDraws(4, 3, 2, 5)
+    for _ in range(6):
+        chain.append(make_state(np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 2))), -1.0, -1.0)
+    posterior = Posterior([chain, chain])
+    assert posterior.modal_n_features == 0
+    assert posterior.align().presence.shape == (0,)
+    assert posterior.chosen_state().features.shape == (0, 3)
