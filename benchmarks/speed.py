@@ -72,13 +72,10 @@ def compare_sizes():
         run = make_sweeper(rng, state, data, target, n_sweeps)
         ours, theirs, ratio = alternate(run, make_products(state, data), 15, 5 if small else 1, 500 if small else 5)
         print(f"(N, D, K, L) = {size}, K = {len(state.features)} at the start")
-        print(
-            f"  sweep {1e3 * ours / n_sweeps:.3f} ms, its two products {1e3 * theirs:.4f} ms: {ratio / n_sweeps:.1f} times"
-        )
-        slow, quick, ratio = alternate(make_literal(rng, state, data, size[3]), run, 5 if small else 1, 1, 1)
-        print(
-            f"  literal NumPy {1e3 * slow:.1f} ms: {ratio * n_sweeps:.0f} times the sweep's {1e3 * quick / n_sweeps:.3f} ms"
-        )
+        quick = 1e3 * ours / n_sweeps
+        print(f"  sweep {quick:.3f} ms, its two products {1e3 * theirs:.4f} ms: {ratio / n_sweeps:.1f} times")
+        slow, _, ratio = alternate(make_literal(rng, state, data, size[3]), run, 5 if small else 1, 1, 1)
+        print(f"  literal NumPy {1e3 * slow:.1f} ms: {ratio * n_sweeps:.0f} times the sweep")
 
 
 def make_literal(rng, state, data, n_levels):
@@ -134,12 +131,9 @@ def measure_memory(n_rows, n_dimensions, n_features, n_sweeps):
     )
     peak = resident("VmHWM") - before
     draws = sum(chain.features.nbytes + chain.policies.nbytes + chain.levels.nbytes for chain in chains)
-    print(
-        f"peak memory of a fit at ({n_rows}, {n_dimensions}), the observations themselves not counted: {peak / 1e6:.0f} MB"
-    )
-    print(
-        f"  = {(peak - draws) / X.nbytes:.2f} times the data ({X.nbytes / 1e6:.0f} MB) plus the draws ({draws / 1e6:.0f} MB)"
-    )
+    size = X.nbytes / 1e6
+    print(f"peak memory of a fit at ({n_rows}, {n_dimensions}), X itself not counted: {peak / 1e6:.0f} MB")
+    print(f"  = {(peak - draws) / 1e6 / size:.2f} times the data ({size:.0f} MB) plus the draws ({draws / 1e6:.0f} MB)")
 
 
 def resident(name):

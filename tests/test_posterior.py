@@ -152,3 +152,14 @@ def test_draws_without_any_feature_are_kept():
     assert posterior.modal_n_features == 0
     assert posterior.align().presence.shape == (0,)
     assert posterior.chosen_state().features.shape == (0, 3)
+
+
+def test_a_feature_that_no_row_holds_is_no_obstacle():
+    chain = ChainDraws(4, 3, 2, 5)
+    features = np.vstack([FEATURES, [0.0, 0.0, 9.0]])
+    substates = np.vstack([SUBSTATES, np.zeros(4)])
+    for _ in range(6):
+        chain.append(make_state(features, substates, np.vstack([POLICIES, [0.5, 0.5]])), -1.0, -1.0)
+    aligned = Posterior([chain]).align()
+    assert aligned.presence.tolist() == [1.0, 1.0, 0.0]
+    assert aligned.features["mean"][2].tolist() == [0.0, 0.0, 9.0]

@@ -271,6 +271,7 @@ class Posterior:
         reference = self.best_draw() if reference is None else reference
         chosen = self.chosen_state(reference)
         n_features = len(chosen.features)
+        chosen_levels = self.chains[reference.chain].n_levels
         matches: list[list[tuple[int, int]]] = [[] for _ in range(n_features)]
         unit_features, unit_substates = normalise(chosen.features), normalise(chosen.substates)
         for c, chain in enumerate(self.chains):
@@ -282,10 +283,11 @@ class Posterior:
                     if likeness[their, our] >= SAME_FEATURE:
                         matches[our].append((c, low + their))
 
-        def summarise(rows_of_chain, factor, width):
-            summary = {name: np.full((n_features, width), np.nan) for name in ("mean", "low", "high")}
+        def summarise(rows_of_chain, factor, own):
+            summary = {name: np.empty(own.shape) for name in ("mean", "low", "high")}
             for k, found in enumerate(matches):
-                rows = np.stack([rows_of_chain(self.chains[c])[row] for c, row in found]) * factor
+                # a feature that no row holds matches none, not even itself
+                rows = np.stack([rows_of_chain(self.chains[c])[row] * factor for c, row in found] or [own[k]])
                 summary["mean"][k] = rows.mean(axis=0)
                 summary["low"][k], summary["high"][k] = np.quantile(
                     rows, [(1 - interval) / 2, (1 + interval) / 2], axis=0
@@ -296,11 +298,9 @@ class Posterior:
         return AlignedFeatures(
             reference=reference,
             presence=np.array([len(found) for found in matches]) / n_all,
-            features=summarise(lambda chain: chain.features, self.unit, chosen.features.shape[1]),
-            policies=summarise(lambda chain: chain.policies, 1.0, chosen.policies.shape[1]),
-            substates=summarise(
-                lambda chain: chain.levels, 1.0 / (self.chains[0].n_levels - 1), chosen.substates.shape[1]
-            ),
+            features=summarise(lambda chain: chain.features, self.unit, chosen.features * self.unit),
+            policies=summarise(lambda chain: chain.policies, 1.0, chosen.policies),
+            substates=summarise(lambda chain: chain.levels, 1.0 / (chosen_levels - 1), chosen.substates),
             interval=interval,
         )
 
@@ -360,7 +360,8 @@ class Posterior:
         modes = [int(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"]]
         return (
             f"The {self.n_chains} chains disagree (R-hat of {worst} is {r_hats[worst]:.2f}; their most frequent "
-            f"numbers of features are {', '.join(map(str, modes))}): raise n_burn_in and n_draws, or n_chains, and fit again."
+            f"numbers of features are {', '.join(map(str, modes))}): raise n_burn_in and n_draws, or n_chains, and "
+            "fit again."
         )
 
     @property
