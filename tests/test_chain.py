@@ -65,6 +65,20 @@ def test_cutting_a_chain_into_segments_changes_nothing(problem):
         assert len(first) == len(draws) == 13
 
 
+def test_cutting_a_chain_at_its_merges_changes_nothing(problem):
+    _, _, data, target = problem
+    weights = anneal(300, 1.0)
+    rng = np.random.default_rng(0)
+    state = start_from_prior(rng, data, target, Priors())
+    bits = rng.bit_generator.state
+    _, whole, _ = run_segment(rng, state, weights, 0, 300, 1, data, target)
+    for cut in (199, 200, 201, 250):
+        rng.bit_generator.state = bits
+        rng, middle, _ = run_segment(rng, state, weights[:cut], 0, 300, 1, data, target)
+        rng, end, _ = run_segment(rng, middle, weights[cut:], cut, 300, 1, data, target)
+        assert_same_state(whole, end)
+
+
 def test_draws_do_not_depend_on_the_number_of_processes(problem):
     _, _, data, target = problem
     runs = [

@@ -6,6 +6,7 @@ from whyact.posterior import DIAGNOSED
 
 COLOUR = "#0072B2"  # Okabe & Ito: safe for colour-blind readers
 ACCENT = "#D55E00"
+CHAINS = (COLOUR, ACCENT, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
 def plot_features(model, shape: tuple[int, int], title: str | None = None):
@@ -54,10 +55,10 @@ def plot_ranks(posterior, figure=None):
         ranks = rankdata(np.argsort(order), method="ordinal").reshape(trace.shape)
         for chain, row in enumerate(ranks):
             counts, edges = np.histogram(row, bins=n_bins, range=(0.5, trace.size + 0.5))
-            axis.stairs(counts, edges, label=f"chain {chain}", color=f"C{chain}", lw=1.2)
+            axis.stairs(counts, edges, label=f"chain {chain}", color=CHAINS[chain % len(CHAINS)], lw=1.2)
         axis.axhline(trace.shape[1] / n_bins, color="0.6", lw=0.8, ls="--")
         axis.set_ylim(bottom=0)
-        axis.set_title(name.replace("_", " "), fontsize=10)
+        axis.set_title(name.replace("n_", "number of ", name.startswith("n_")).replace("_", " "), fontsize=10)
         axis.set_xlabel("rank")
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("draws")

@@ -27,6 +27,9 @@ from whyact.sampler.interrupts import interrupts_between_kernels
 # The observation weight rises from this share of its value during the first part of the burn-in.
 COOLEST_SHARE = 0.02
 SHARE_OF_ANNEALING = 2 / 3
+# Features are merged at these shares of the burn-in, if it is long enough to be worth it.
+SHARES_OF_MERGING = (2 / 3, 5 / 6)
+SHORTEST_BURN_IN_WITH_MERGING = 300
 N_SEGMENTS = 20
 # Sweeps between two looks at the keyboard.
 SWEEPS_PER_CALL = 20
@@ -68,6 +71,13 @@ def anneal(n_burn_in: int, observation_weight: float) -> np.ndarray:
     return weights
 
 
+def when_to_merge(n_burn_in: int) -> list[int]:
+    """Sweeps of the burn-in after which features are merged."""
+    if n_burn_in < SHORTEST_BURN_IN_WITH_MERGING:
+        return []
+    return [int(n_burn_in * share) for share in SHARES_OF_MERGING]
+
+
 def run_segment(
     rng: np.random.Generator,
     state: State,
@@ -79,20 +89,28 @@ def run_segment(
     target: Target,
 ) -> tuple[np.random.Generator, State, ChainDraws]:
     """Run the sweeps `first` to `first + len(weights)` of a chain; keep every `thin`-th after the burn-in."""
+    from whyact.sampler.merging import merge_features
     from whyact.sampler.sweep import run_sweeps
+
+    merges = when_to_merge(n_burn_in)
 
     draws = ChainDraws.empty(data, target)
     done = 0
     with threadpool_limits(limits=1, user_api="blas"), interrupts_between_kernels() as deliver_interrupt:
         while done < len(weights):
             sweep = first + done
-            # up to the next draw to keep, or to the end of the burn-in
-            until = n_burn_in if sweep < n_burn_in else sweep + thin - (sweep - n_burn_in) % thin
+            # up to the next merge, the end of the burn-in, or the next draw to keep
+            if sweep < n_burn_in:
+                until = min(stop for stop in [*merges, n_burn_in] if stop > sweep)
+            else:
+                until = sweep + thin - (sweep - n_burn_in) % thin
             n_sweeps = min(until - sweep, SWEEPS_PER_CALL, len(weights) - done)
             state, info = run_sweeps(rng, state, weights[done : done + n_sweeps], data, target)
             deliver_interrupt()
             done += n_sweeps
             sweep += n_sweeps
+            if sweep in merges:
+                state = merge_features(rng, state, data, target, deliver_interrupt)
             if sweep > n_burn_in and (sweep - n_burn_in) % thin == 0:
                 draws.append(state, log_joint(state, data, target), info.log_action_likelihood)
     return rng, state, draws

@@ -31,26 +31,25 @@ def digest_of_kernels() -> str:
 
 
 def find_cache_folder() -> Path | None:
-    """Return the first folder of the candidates that can be written, or None."""
-    bases = []
+    """Return the folder for the kernels as they are now, or None if it cannot be written.
+
+    Never a folder that others can write to: what lies in a cache is code that will be run.
+    """
     if os.environ.get("NUMBA_CACHE_DIR"):
-        bases.append(Path(os.environ["NUMBA_CACHE_DIR"]) / "whyact")
+        base = Path(os.environ["NUMBA_CACHE_DIR"])
+    elif sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        base = Path(os.environ["LOCALAPPDATA"])
+    elif os.environ.get("XDG_CACHE_HOME"):
+        base = Path(os.environ["XDG_CACHE_HOME"])
     else:
-        if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
-            bases.append(Path(os.environ["LOCALAPPDATA"]) / "whyact" / "kernels")
-        elif os.environ.get("XDG_CACHE_HOME"):
-            bases.append(Path(os.environ["XDG_CACHE_HOME"]) / "whyact")
-        else:
-            bases.append(Path(os.path.expanduser("~")) / ".cache" / "whyact")
-    for base in bases:
-        folder = base / digest_of_kernels()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
-    return None
+        base = Path(os.path.expanduser("~")) / ".cache"
+    folder = base / "whyact" / digest_of_kernels()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return None
 
 
 CACHE_FOLDER = find_cache_folder()

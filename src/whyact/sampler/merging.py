@@ -1,0 +1,107 @@
+"""Merging features that say the same, during the burn-in (Sec. 4.2).
+
+Two features may share what one could hold: both point the same way, or both are in the same rows. Gibbs steps seldom
+join them, because every row would have to move at once. The paper merges features of high correlation. Here a pair is
+replaced by the best single feature, the leading singular vectors of s_i f_i + s_j f_j; some sweeps fit it in; and the
+result is kept if it is the better explanation. This is no valid Markov move, so it belongs to the burn-in, as a way to
+a better start, and no draw is ever kept before it is over.
+"""
+
+import math
+
+import numpy as np
+
+from whyact.model import Demonstrations, State, Target, log_joint
+
+N_PAIRS = 6
+N_SWEEPS = 20
+
+
+def loss_of_merging(substates: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Squared error of replacing each pair by one feature, (K, K): the smaller eigenvalue of the two Gram blocks.
+
+    The singular values of s_i f_i' + s_j f_j' are the square roots of the eigenvalues of the product of the blocks of
+    S'S and F F'.
+    """
+    s, f = substates @ substates.T, features @ features.T
+    s_own, f_own = np.diag(s), np.diag(f)
+    trace = s_own[:, None] * f_own[:, None] + s_own * f_own + 2 * s * f
+    determinant = (np.outer(s_own, s_own) - s**2) * (np.outer(f_own, f_own) - f**2)
+    root = np.sqrt(np.maximum(trace**2 / 4 - determinant, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # determinant over the larger eigenvalue: no cancellation
+        loss = np.where(trace > 0, determinant / (trace / 2 + root), 0.0)
+    return np.maximum(loss, 0.0)
+
+
+def merge_pair(state: State, i: int, j: int, n_levels: int) -> State:
+    """Replace the features i and j by the best single one; its substates are put on the grid."""
+    pair = [i, j]
+    # singular vectors of an N x D matrix of rank two, from its two thin factors
+    left, left_square = np.linalg.qr(state.substates[pair].T)
+    right, right_square = np.linalg.qr(state.features[pair].T)
+    u, values, v = np.linalg.svd(left_square @ right_square.T)
+    column, row = left @ u[:, 0] * values[0], right @ v[0]
+    if column.sum() < 0:
+        column, row = -column, -row
+    largest = column.max()
+    if not largest > 0:
+        return drop_feature(state, j)
+    column = np.rint(np.clip(column / largest, 0.0, 1.0) * (n_levels - 1)) / (n_levels - 1)
+    row = np.where(state.features[pair].any(axis=0), row * largest, 0.0)
+    if not np.any(state.features < 0):
+        row = np.maximum(row, 0.0)
+    share = state.substates[pair].sum(axis=1)
+    policy = share @ state.policies[pair] / share.sum() if share.sum() > 0 else state.policies[i]
+    rest = np.delete(np.arange(len(state.features)), pair)
+    return state._replace(
+        substates=np.vstack([state.substates[rest], column]),
+        features=np.vstack([state.features[rest], row]),
+        policies=np.vstack([state.policies[rest], policy]),
+    )
+
+
+def drop_feature(state: State, k: int) -> State:
+    return state._replace(
+        substates=np.delete(state.substates, k, axis=0),
+        features=np.delete(state.features, k, axis=0),
+        policies=np.delete(state.policies, k, axis=0),
+    )
+
+
+def score_explanation(state: State, data: Demonstrations, target: Target) -> float:
+    """Log joint density times the width of the weights' conditionals: a rough evidence, comparable between K.
+
+    Policies are taken in logarithms, where their density has a bound.
+    """
+    precision = target.observation_weight / state.noise_variance * np.sum(state.substates**2, axis=1)
+    n_active = np.count_nonzero(state.features, axis=1)
+    held = precision > 0
+    volume = 0.5 * np.sum(n_active[held] * np.log(2 * math.pi / precision[held]))
+    return log_joint(state, data, target) + float(np.log(state.policies).sum() + volume)
+
+
+def merge_features(
+    rng: np.random.Generator, state: State, data: Demonstrations, target: Target, between_kernels=lambda: None
+) -> State:
+    """Try to merge the pairs that lose least; keep what explains better."""
+    from whyact.sampler.sweep import run_sweeps
+
+    weights = np.full(N_SWEEPS, target.observation_weight)
+    state, _ = run_sweeps(rng, state, weights, data, target)
+    tried = 0
+    while tried < N_PAIRS and len(state.features) > 1:
+        loss = loss_of_merging(state.substates, state.features)
+        first, second = np.triu_indices(len(loss), 1)
+        order = np.argsort(loss[first, second], kind="stable")
+        if tried >= len(order):
+            break
+        pick = order[tried]
+        merged = merge_pair(state, int(first[pick]), int(second[pick]), target.n_levels)
+        candidate, _ = run_sweeps(rng, merged, weights, data, target)
+        between_kernels()
+        if score_explanation(candidate, data, target) > score_explanation(state, data, target):
+            state, tried = candidate, 0
+        else:
+            tried += 1
+    return state
