@@ -28,7 +28,7 @@ lint: .venv/installed
 bench: .venv/installed
 	$(BIN)/python benchmarks/speed.py
 
-# simulation-based calibration at its large size, about half an hour
+# simulation-based calibration at its large size, about five minutes
 calibration: .venv/installed
 	$(BIN)/python -m pytest -m large tests/test_calibration.py
 

@@ -58,4 +58,4 @@ def test_truth_ranks_uniformly_among_the_draws():
 
 @pytest.mark.large
 def test_truth_ranks_uniformly_among_the_draws_in_many_runs():
-    assert_calibrated(6000)
+    assert_calibrated(3000)
