@@ -65,7 +65,17 @@ LEVEL_CASES = [
     (0.0, 0.0, 100, 1.0, 0.02, Voice(1.0, 0.25, 0.0, 0.0, 0.6)),
     (1500.0, 100.0, 100, 1.0, 0.01, Voice(1.0, 0.25, 0.2, 0.6, 0.6)),
     (-2000.0, 5000.0, 100, 1.0, 0.01, Voice(1.0, 1e-200, 1e-200, 1.0, 0.99)),
+    (-685.0 * 99, 5.0, 100, 1.0, 1e-12, Voice(0.0, 1.0, 0.0, 0.0, 1.0)),
+    (-700.0 * 99, 5.0, 100, 1e-300, 1.0, Voice(0.0, 1.0, 0.0, 0.0, 1.0)),
+    (120.0, 300.0, 500, 1.0, 0.002, Voice(2730.0, 0.1, 0.001, 0.01, 0.9)),
 ]
+SILENT = Voice(0.0, 1.0, 0.0, 0.0, 1.0)
+
+
+def balance(linear, precision, n_levels, voice):
+    """A case in which zero is as probable as all other levels together: where a wrong shortcut to zero shows most."""
+    log_weights = enumerate_levels(linear, precision, n_levels, 1.0, 1.0, voice)
+    return (linear, precision, n_levels, float(np.exp(special.logsumexp(log_weights[1:]) - log_weights[0])), 1.0, voice)
 
 
 def enumerate_levels(linear, precision, n_levels, zero_prior, level_prior, voice):
@@ -74,6 +84,17 @@ def enumerate_levels(linear, precision, n_levels, zero_prior, level_prior, voice
     action[1:] = (voice.spoken + s[1:] * voice.policy) / (voice.total + s[1:])
     prior = np.where(s == 0, zero_prior, level_prior)
     return linear * s - precision * s**2 / 2 + voice.weight * np.log(action) + np.log(prior)
+
+
+LEVEL_CASES += [
+    balance(linear, precision, n_levels, voice)
+    for linear, precision, n_levels in [
+        (40.0, 80.0, 100), (200.0, 400.0, 100), (-20.0, 5.0, 100), (-20.0, 5.0, 1000), (75.0, 100.0, 3),
+        (40.0, 80.0, 1000), (5.0, 2.0, 100), (300.0, 250.0, 100), (555.6, 10000.0, 100), (0.0, 0.0, 1000),
+        (7.0, 3.0, 2), (410.0, 900.0, 11),
+    ]
+    for voice in (SILENT, Voice(1.0, 0.3, 0.3, 1.0, 0.35))
+]  # fmt: skip
 
 
 @numba.njit

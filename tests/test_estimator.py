@@ -274,7 +274,7 @@ def test_the_unit_of_the_observations_changes_nothing_else(exponent, values, see
     assert other.noise_variance_ == pytest.approx(one.noise_variance_ * factor**2)
 
 
-@pytest.mark.parametrize("factor", [1e6, 1e-6, 1e12, 1e150])
+@pytest.mark.parametrize("factor", [1e6, 1e-6, 1e12, 1e140])
 def test_a_million_times_the_observations_is_only_another_unit(demo, factor):
     model = FeaturePolicyClassifier(**QUICK)
     one = clone(model).fit(demo.X[:80], demo.y[:80])
@@ -329,6 +329,7 @@ def test_bad_parameters_are_named(parameters, sentence):
         (X, [None if i else "a" for i in range(12)], "y holds one class only"),
         (X, np.array([0, "a"] * 6, dtype=object), "y must hold labels of one sortable type"),
         (X[:, 0], Y, "Expected 2D array"),
+        (X * 1e200, Y, "X holds values of size 1e"),
     ],
 )
 def test_bad_data_gets_a_sentence_and_leaves_nothing_half_done(observations, actions, sentence):
@@ -377,6 +378,31 @@ def test_constant_columns_and_equal_rows_are_no_obstacle():
     with pytest.warns(UserWarning, match="X: all rows are equal"):
         model.fit(np.zeros((12, 3)), Y)
     assert np.allclose(model.predict_proba(np.zeros((1, 3))), 0.5)
+
+
+def test_data_without_noise_are_no_obstacle():
+    """Without a floor at the residuals' rounding the noise variance would fall to zero, and kernels would hang."""
+    y = np.arange(40) % 2
+    model = FeaturePolicyClassifier(n_burn_in=400, n_draws=100, n_chains=1, random_state=0)
+    single = np.zeros((40, 5))
+    single[3, 2] = 1.0
+    for noiseless in (np.ones((40, 5)), np.eye(40)[:, :5], single, np.zeros((40, 5))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(noiseless, y)
+        assert 0 < model.noise_variance_ < 1
+        assert np.isfinite(model.posterior_.traces["log_joint"]).all()
+
+
+def test_large_arrays_reach_the_other_processes():
+    """joblib maps arrays above a megabyte into its processes; the state must stay of one type."""
+    rng = np.random.default_rng(0)
+    X = rng.random((140_000, 2))
+    model = FeaturePolicyClassifier(n_burn_in=2, n_draws=2, thin=1, n_chains=2, n_jobs=2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ChainsDisagreeWarning)
+        model.fit(X, rng.integers(0, 2, len(X)))
+    assert model.substates_.shape[0] == 140_000
 
 
 def test_not_fitted_is_said():
@@ -442,6 +468,9 @@ def test_scikit_learn_callbacks_follow_the_fit(demo):
     stopper = Counter(stop_after=12)
     stopped = clone(model).set_callbacks(stopper).fit(demo.X[:80], demo.y[:80])
     assert 0 < stopped.posterior_.n_draws < 30
+    early = Counter(stop_after=2)  # in the burn-in: goes on until there are draws
+    assert clone(model).set_callbacks(early).fit(demo.X[:80], demo.y[:80]).posterior_.n_draws > 0
+    assert early.events.count("begin") == early.events.count("end")
 
 
 def test_priors_are_taken(demo):

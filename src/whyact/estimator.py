@@ -22,6 +22,8 @@ from whyact.progress import CallbackSupportMixin, SegmentCallbacks, progress_bar
 # they expect a noise variance near 0.001, which at a root mean square of one is the opinion that the signal-to-noise
 # ratio is 30 dB. At a quarter they leave 10 dB as plausible as 30 dB.
 ROOT_MEAN_SQUARE = 0.25
+# Beyond this the noise variance would not be a floating point number.
+LARGEST = 1e150
 
 
 class FeaturePolicyClassifier(
@@ -61,7 +63,7 @@ class FeaturePolicyClassifier(
         - "mmse": average over draws and over the substates of the new row.
         - "map": the best draw among those with the most probable number of features, and the most probable substates.
     max_prediction_draws : int, default=200
-        "mmse" averages over at most so many draws, spread evenly over the chains.
+        "mmse" averages over at most so many draws, spread evenly over the chains, and at least one a chain.
     missing_action : label, default=None
         The value in y that marks an action as not observed. All may be missing: then only features are learned.
     unit : float or "auto", default="auto"
@@ -270,7 +272,10 @@ class FeaturePolicyClassifier(
         if len(empty):
             names = getattr(self, "feature_names_in_", np.arange(X.shape[1]))
             raise ValueError(f"X: column {names[empty[0]]!s} holds no number (all NaN); leave it out.")
-        if len(X) and np.array_equal(X, np.broadcast_to(X[0], X.shape), equal_nan=True):
+        largest = np.nanmax(np.abs(X))
+        if largest > LARGEST or 0 < largest < 1 / LARGEST:
+            raise ValueError(f"X holds values of size {largest:.0e}, whose squares overflow; choose another unit.")
+        if np.array_equal(X, np.broadcast_to(X[0], X.shape), equal_nan=True):
             warn_user("X: all rows are equal, so nothing in them can explain the actions.")
         return X
 
@@ -338,8 +343,8 @@ class FeaturePolicyClassifier(
     def familiarity(self, X):
         """How much of each observation the features explain, noise aside: 1 all, 0 nothing, (N,).
 
-        A row near 0 is unlike every demonstration, and its `predict_proba` is near uniform. What exceeds the noise
-        in the residual counts as a feature never seen, whose policy nobody knows.
+        A row near 0 is unlike every demonstration, or holds nothing at all, and its `predict_proba` is near uniform.
+        What exceeds the noise in the residual counts as a feature never seen, whose policy nobody knows.
         """
         use_map = self.prediction == "map"
         return self._predict(X, one_draw=use_map, maximise=use_map).familiarity
@@ -364,6 +369,8 @@ class FeaturePolicyClassifier(
         if unseen and len(self.classes_):
             warn_user(f"y holds actions never seen in training ({', '.join(unseen[:5])}); they count as wrong.")
         correct = np.array([a == b for a, b in zip(self.predict(X)[known], labels[known], strict=True)], dtype=float)
+        if not known.any():
+            raise ValueError("y holds no known action, so there is nothing to score.")
         weights = None if sample_weight is None else np.asarray(sample_weight)[known]
         return float(np.average(correct, weights=weights))
 

@@ -21,7 +21,7 @@ class Priors:
     """The hyperpriors, with Table 1 of the paper as default.
 
     Each is a pair of positive numbers. Gamma distributions have shape and rate. The unit of the observations
-    matters: the estimator scales them to a root mean square of one.
+    matters: the estimator scales them to a root mean square of 1/4.
 
     Parameters
     ----------

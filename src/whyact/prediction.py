@@ -26,7 +26,7 @@ class Prediction(NamedTuple):
     """What is said about new rows."""
 
     probabilities: np.ndarray  # (N, U)
-    substates: np.ndarray  # mean substates, (N, K); of the chosen draw if there is one, else of all features flat
+    substates: np.ndarray  # mean substates of the chosen draw, (N, K); without one (N, 0)
     familiarity: np.ndarray  # share of each observation that the features explain, noise aside, (N,)
 
 
@@ -39,7 +39,7 @@ class Predictor:
     target : Target
         The distribution that was sampled.
     max_draws : int
-        MMSE takes at most so many draws, spread evenly over the chains.
+        MMSE takes at most so many draws, spread evenly over the chains, and at least one a chain.
     seed : int
         Of the random numbers that every row is predicted with.
     """
@@ -65,7 +65,8 @@ class Predictor:
             splits=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             grams=np.concatenate([(state.features @ state.features.T).ravel() for state in states]),
             gram_splits=np.concatenate([[0], np.cumsum(np.square(sizes))]).astype(np.int64),
-            noise_variances=np.array([state.noise_variance for state in states]) / self.target.observation_weight,
+            noise_variances=np.array([state.noise_variance for state in states]),
+            scales=np.array([self.target.observation_weight / state.noise_variance for state in states]),
         )
 
     @cached_property
@@ -96,17 +97,18 @@ class Predictor:
         n_warm = 0 if maximise else N_WARM
         result = Prediction(
             np.zeros((len(observations), self.target.n_actions)),
-            np.zeros((len(observations), len(draws.features))),
+            np.zeros((len(observations), len(draws.features) if one_draw else 0)),
             np.zeros(len(observations)),
         )
 
         def predict_rows(rows):
+            scratch = np.empty(len(draws.features))
             with interrupts_between_kernels() as deliver_interrupt:
                 for n in rows:
                     rng = np.random.Generator(np.random.PCG64(self.seed))
                     result.familiarity[n] = predict_row(
                         rng, observations[n], np.nonzero(missing[n])[0], self.target.n_levels, n_warm, n_kept,
-                        limits[n], draws, result.probabilities[n], result.substates[n],
+                        limits[n], draws, result.probabilities[n], result.substates[n] if one_draw else scratch,
                     )  # fmt: skip
                     deliver_interrupt()
 

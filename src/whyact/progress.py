@@ -27,6 +27,7 @@ class SegmentCallbacks:
         self.context = context
         self.data = {"X": X, "y": y}
         self.segment: Any = None
+        self.stopped = False
         if context is not None:
             context.call_on_fit_task_begin(estimator=estimator, **self.data)
             self.begin()
@@ -37,12 +38,12 @@ class SegmentCallbacks:
 
     def __call__(self, progress) -> bool:
         """Return whether a callback asks to stop."""
-        if self.context is None:
-            return False
-        stop = self.segment.call_on_fit_task_end(estimator=self.estimator, **self.data)
-        if progress.n_done < progress.n_total and not stop:
+        if self.context is None or self.stopped:
+            return self.stopped
+        self.stopped = bool(self.segment.call_on_fit_task_end(estimator=self.estimator, **self.data))
+        if progress.n_done < progress.n_total and not self.stopped:
             self.begin()
-        return bool(stop)
+        return self.stopped
 
     def end(self):
         if self.context is not None:

@@ -112,7 +112,13 @@ def run_segment(
             if sweep in merges:
                 state = merge_features(rng, state, data, target, deliver_interrupt)
             if sweep > n_burn_in and (sweep - n_burn_in) % thin == 0:
-                draws.append(state, log_joint(state, data, target), info.log_action_likelihood)
+                density = log_joint(state, data, target)
+                if not np.isfinite(density):
+                    raise FloatingPointError(
+                        f"the sampler has left the range of floating point numbers (log joint density {density}, noise "
+                        f"variance {state.noise_variance:.3g}); scale X, or choose other priors."
+                    )
+                draws.append(state, density, info.log_action_likelihood)
     return rng, state, draws
 
 
@@ -143,7 +149,8 @@ def run_chains(
     if joblib.effective_n_jobs(n_jobs) > 1:  # compile here once, so that the processes find it in the cache
         throwaway = np.random.default_rng(0)
         run_segment(throwaway, states[0], weights[:1], 0, n_burn_in, thin, data, target)
-    with joblib.Parallel(n_jobs=n_jobs) as pool:
+    # joblib maps large arrays into its processes, by default read-only, which would be another type for the kernels
+    with joblib.Parallel(n_jobs=n_jobs, mmap_mode="c") as pool:
         for first, last in split_into_segments(len(weights)):
             segments = pool(
                 joblib.delayed(run_segment)(rng, state, weights[first:last], first, n_burn_in, thin, data, target)

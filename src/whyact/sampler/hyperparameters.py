@@ -12,6 +12,9 @@ import numpy as np
 from whyact.sampler.compiling import kernel
 from whyact.sampler.slicing import make_slice_sampler
 
+# Relative error that a sum of squared residuals may have.
+ROUNDING = 1e-12
+
 
 @kernel
 def log_density_noise_variance(variance, arguments):
@@ -49,6 +52,9 @@ draw_slice_noise_shape = make_slice_sampler(log_density_noise_shape)
 def draw_noise(rng, squares, variance, shape, observation_weight, data, target):
     """Draw sigma^2, alpha_sigma and beta_sigma given the sum of squared residuals of the observed entries."""
     weight = 0.5 * observation_weight
+    # `squares` is a difference of large numbers. Without a floor at its rounding, data without noise have no bound on
+    # the density as sigma^2 goes to zero.
+    squares = max(squares, ROUNDING * (data.sum_of_squares + data.n_observed / 16.0))
     variance = draw_slice_noise_variance(
         rng, variance,
         (weight * data.n_observed, weight * squares, shape, target.noise_rate_shape, target.noise_rate_rate),

@@ -89,8 +89,10 @@ def merge_features(
 
     weights = np.full(N_SWEEPS, target.observation_weight)
     state, _ = run_sweeps(rng, state, weights, data, target)
+    between_kernels()
     tried = 0
-    while tried < N_PAIRS and len(state.features) > 1:
+    n_left = len(state.features)  # at most so many merges
+    while tried < N_PAIRS and n_left > 0 and len(state.features) > 1:
         loss = loss_of_merging(state.substates, state.features)
         first, second = np.triu_indices(len(loss), 1)
         order = np.argsort(loss[first, second], kind="stable")
@@ -101,7 +103,7 @@ def merge_features(
         candidate, _ = run_sweeps(rng, merged, weights, data, target)
         between_kernels()
         if score_explanation(candidate, data, target) > score_explanation(state, data, target):
-            state, tried = candidate, 0
+            state, tried, n_left = candidate, 0, n_left - 1
         else:
             tried += 1
     return state

@@ -22,7 +22,8 @@ class FlatDraws(NamedTuple):
     splits: np.ndarray
     grams: np.ndarray  # F F' of each draw, flat, one after the other
     gram_splits: np.ndarray
-    noise_variances: np.ndarray  # sigma^2 / zeta of each draw
+    noise_variances: np.ndarray  # sigma^2 of each draw
+    scales: np.ndarray  # zeta / sigma^2 of each draw
 
 
 @kernel
@@ -111,7 +112,7 @@ def predict_row(rng, observation, gaps, n_levels, n_warm, n_kept, noise_limit, d
                 for j in range(n_features):
                     for d in gaps:
                         gram[k, j] -= draws.features[first + k, d] * draws.features[first + j, d]
-        scale = 1.0 / draws.noise_variances[i]
+        scale = draws.scales[i]
         substates = np.zeros(n_features)
         fit_to_observation(substates, projections, gram, 30)
         for k in range(n_features):
@@ -141,7 +142,9 @@ def predict_row(rng, observation, gaps, n_levels, n_warm, n_kept, noise_limit, d
                     explained += s * shared
                     residual -= s * (2.0 * projections[k] - shared)
             excess = max(residual - noise_limit * draws.noise_variances[i], 0.0)
-            share = explained / (explained + excess) if explained > 0.0 else 0.0
+            share = 1.0 if total > 0.0 else 0.0
+            if excess > 0.0:
+                share = max(explained, 0.0) / (max(explained, 0.0) + excess)
             familiarity += share / (n_draws * n_rounds)
             for u in range(n_actions):
                 mixture = spoken[u] / total if total > 0.0 else 1.0 / n_actions

@@ -21,7 +21,7 @@ def make_slice_sampler(log_density):
             low -= 1.0
         while log_density(math.exp(high), arguments) > floor:
             high += 1.0
-        while high - low > 1e-14:
+        while high - low > 1e-14 + 1e-15 * abs(start):
             point = low + rng.random() * (high - low)
             if log_density(math.exp(point), arguments) >= floor:
                 return math.exp(point)

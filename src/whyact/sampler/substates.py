@@ -18,6 +18,7 @@ from whyact.sampler.compiling import kernel
 
 # Levels that weigh less than this share of what was summed already are below the rounding of a double.
 NEGLIGIBLE = 1e-18
+ZERO, PRODUCTS, LOGS = 0, 1, 2
 # Above this many levels on one side of the mode, neighbours are drawn together as a cell (see draw_level).
 CELLS_PER_SIDE = 12
 
@@ -60,6 +61,16 @@ def find_peak(linear, precision, step, n_levels):
 
 
 @kernel
+def find_ends(near, width, upwards, rising, n_levels):
+    """Return the end of a cell away from the peak, and the end at which the action is likelier."""
+    if upwards:
+        far = min(near + width - 1, n_levels - 1)
+        return far, far if rising else near
+    far = max(near - width + 1, 1)
+    return far, near if rising else far
+
+
+@kernel
 def fill_cells(mass, peak, width, zero_mass, linear, precision, n_levels, voice):
     """Bound the mass of cells of `width` levels, first upwards from the peak, then downwards.
 
@@ -87,12 +98,7 @@ def fill_cells(mass, peak, width, zero_mass, linear, precision, n_levels, voice)
         log_ratio = log_gauss(beyond, step, linear, precision) - log_gauss(near, step, linear, precision)
         ratio = math.exp(min(log_ratio, 0.0))
         while 1 <= near <= n_levels - 1:
-            if upwards:
-                far = min(near + width - 1, n_levels - 1)
-                likelier = far if rising else near
-            else:
-                far = max(near - width + 1, 1)
-                likelier = near if rising else far
+            far, likelier = find_ends(near, width, upwards, rising, n_levels)
             cell = gauss * (abs(far - near) + 1)
             if speaks:
                 cell *= action_probability(likelier * step, voice)
@@ -131,12 +137,7 @@ def fill_cells_in_logs(mass, peak, width, log_zero, linear, precision, n_levels,
             fall = log_gauss(near, step, linear, precision)
             if fall < at_peak - reach:
                 break
-            if upwards:
-                far = min(near + width - 1, n_levels - 1)
-                likelier = far if rising else near
-            else:
-                far = max(near - width + 1, 1)
-                likelier = near if rising else far
+            far, likelier = find_ends(near, width, upwards, rising, n_levels)
             log_action = math.log(action_probability(likelier * step, voice))
             mass[n_cells] = fall + voice.weight * log_action + math.log(abs(far - near) + 1)
             largest = max(largest, mass[n_cells])
@@ -152,45 +153,62 @@ def fill_cells_in_logs(mass, peak, width, log_zero, linear, precision, n_levels,
 
 
 @kernel
+def choose_arithmetic(at_peak, n_levels, zero_prior, level_prior, voice):
+    """Tell how to go on: ZERO if other levels are negligible, LOGS where products would underflow, else PRODUCTS."""
+    if at_peak < -600.0:
+        log_zero = math.log(zero_prior) - math.log(level_prior)
+        if voice.weight != 0.0:
+            log_zero += voice.weight * math.log(voice.at_zero)
+        # the probability of an action is at most one
+        if log_zero - at_peak - math.log(n_levels) > 45.0:
+            return ZERO
+        return LOGS
+    return PRODUCTS if voice.weight == 0.0 or voice.weight == 1.0 else LOGS
+
+
+@kernel
 def draw_level(rng, mass, linear, precision, n_levels, zero_prior, level_prior, voice):
     """Draw a level from its exact conditional.
 
     `zero_prior` is the prior weight of s = 0, `level_prior` that of every other level. The cost does not grow with
     the number of levels: many levels are bounded in cells, a level is drawn inside the chosen cell, and kept with its
-    mass over the cell's bound. With few levels a cell is one level, its bound is exact, and nothing is ever rejected.
+    mass over the cell's bound. With few levels, and for action weights other than 0 and 1, a cell is one level, its
+    bound is exact, and nothing is ever rejected.
     """
     step = 1.0 / (n_levels - 1)
     peak = find_peak(linear, precision, step, n_levels)
     at_peak = log_gauss(peak, step, linear, precision)
-    in_logs = voice.weight != 0.0 and voice.weight != 1.0
     uniform = rng.random()
+    arithmetic = choose_arithmetic(at_peak, n_levels, zero_prior, level_prior, voice)
+    if arithmetic == ZERO:
+        return 0
+    in_logs = arithmetic == LOGS
+    width = 1
+    if not in_logs:
+        # in logarithms a cell's bound may be far too high where the action term is steep, so a cell is one level
+        reach = min(math.sqrt(80.0 / precision), 1.0) if precision > 0.0 else 1.0
+        width = max(1, int(reach / (step * CELLS_PER_SIDE)))
 
     if in_logs:
-        log_zero = voice.weight * math.log(voice.at_zero) + math.log(zero_prior / level_prior)
+        log_zero = voice.weight * math.log(voice.at_zero) + math.log(zero_prior) - math.log(level_prior)
         zero_mass = 0.0
     else:
-        if at_peak < -690.0:
-            return 0
         weight_at_zero = zero_prior / level_prior
         top_action = 1.0
         if voice.weight != 0.0:
             weight_at_zero *= voice.at_zero
             top_action = max(action_probability(step, voice), action_probability(1.0, voice))
         zero_mass = weight_at_zero * math.exp(-at_peak)
-        # A unimodal sum is at most its peak plus its integral: mostly enough to see that s = 0 is drawn.
+        # Mostly a bound on the sum of the cells' bounds is enough to see that s = 0 is drawn. Where the Gaussian part
+        # falls, cells add up to at most their first one plus the integral. There are up to three first ones: at the
+        # peak, below it, and above it if the mode lies between two levels.
         n_bound = float(n_levels - 1)
         if precision > 0.0:
-            n_bound = min(n_bound, 1.0 + math.sqrt(2.0 * math.pi / precision) / step)
+            n_bound = min(n_bound, 3.0 * width + math.sqrt(2.0 * math.pi / precision) / step)
         if linear < 0.0:
-            n_bound = min(n_bound, 1.0 - 1.0 / (linear * step))
+            n_bound = min(n_bound, width - 1.0 / (linear * step))
         if uniform * (zero_mass + n_bound * top_action) < zero_mass:
             return 0
-
-    width = 1
-    if precision > 0.0:
-        width = max(1, int(min(math.sqrt(80.0 / precision), 1.0) / (step * CELLS_PER_SIDE)))
-    else:
-        width = max(1, (n_levels - 1) // CELLS_PER_SIDE)
 
     if in_logs:
         n_up, n_cells, mass_sum, largest = fill_cells_in_logs(
@@ -241,20 +259,21 @@ def log_level_mass(mass, linear, precision, n_levels, zero_prior, level_prior, v
     """
     step = 1.0 / (n_levels - 1)
     peak = find_peak(linear, precision, step, n_levels)
-    if voice.weight != 0.0 and voice.weight != 1.0:
-        log_zero = voice.weight * math.log(voice.at_zero) + math.log(zero_prior / level_prior)
-        _, _, mass_sum, largest = fill_cells_in_logs(mass, peak, width, log_zero, linear, precision, n_levels, voice)
-        return math.log(mass_sum * level_prior) + largest - voice.weight * math.log(voice.at_zero)
     at_peak = log_gauss(peak, step, linear, precision)
+    arithmetic = choose_arithmetic(at_peak, n_levels, zero_prior, level_prior, voice)
+    if arithmetic == ZERO:
+        return math.log(zero_prior)
+    if arithmetic == LOGS:
+        log_zero = voice.weight * math.log(voice.at_zero) + math.log(zero_prior) - math.log(level_prior)
+        _, _, mass_sum, largest = fill_cells_in_logs(mass, peak, width, log_zero, linear, precision, n_levels, voice)
+        return math.log(mass_sum) + math.log(level_prior) + largest - voice.weight * math.log(voice.at_zero)
     weight_at_zero = zero_prior / level_prior
     if voice.weight != 0.0:
         weight_at_zero *= voice.at_zero
-    if at_peak < -690.0:
-        return math.log(zero_prior)
     zero_mass = weight_at_zero * math.exp(-at_peak)
     _, _, mass_sum = fill_cells(mass, peak, width, zero_mass, linear, precision, n_levels, voice)
     log_zero_action = math.log(voice.at_zero) if voice.weight != 0.0 else 0.0
-    return math.log(mass_sum * level_prior) + at_peak - log_zero_action
+    return math.log(mass_sum) + math.log(level_prior) + at_peak - log_zero_action
 
 
 @kernel
