@@ -30,7 +30,7 @@ bench: .venv/installed
 
 # simulation-based calibration at its large size, about five minutes
 calibration: .venv/installed
-	$(BIN)/python -m pytest -m large tests/test_calibration.py
+	$(BIN)/python -m pytest -m large -s tests/test_calibration.py
 
 # the paper's design, every cell: number of features and accuracy (RUNS per cell)
 RUNS ?= 5

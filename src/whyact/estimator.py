@@ -108,7 +108,7 @@ class FeaturePolicyClassifier(
     --------
     >>> from whyact import FeaturePolicyClassifier, load_demo
     >>> demo = load_demo()
-    >>> model = FeaturePolicyClassifier(n_burn_in=300, n_draws=100, n_chains=2, random_state=0)
+    >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
     >>> model = model.fit(demo.X[:80], demo.y[:80])
     >>> model.n_components_
     5

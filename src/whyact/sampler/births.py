@@ -10,8 +10,7 @@ Features that no row holds say nothing about the data: given the rest, their num
 prior. They are drawn anew in one block; left to births and deaths, one with many active entries would linger.
 
 A new feature goes to a random place among the others. Were it appended, the order would tell the age, young features
-would be updated last, and a sweep in an order that depends on the state is not invariant (it shows as a bias of about
-1% in Geweke's test).
+would be updated last, and a sweep in an order that depends on the state is not invariant (Geweke's test sees it).
 """
 
 import math
