@@ -40,7 +40,7 @@ class FeaturePolicyClassifier(
     n_burn_in : int, default=1500
         Sweeps of each chain before the first draw. During the first two thirds the observations' weight rises from
         2% to its value, so that chains do not freeze in a poor mode; from 300 sweeps on, features that say the same
-        are merged twice. The sweeps that this takes are not counted.
+        are merged three times. The sweeps that this takes are not counted.
     n_draws : int, default=1500
         Sweeps of each chain after the burn-in, of which every `thin`-th is kept.
     thin : int, default=5

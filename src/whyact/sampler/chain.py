@@ -28,7 +28,7 @@ from whyact.sampler.interrupts import interrupts_between_kernels
 COOLEST_SHARE = 0.02
 SHARE_OF_ANNEALING = 2 / 3
 # Features are merged at these shares of the burn-in, if it is long enough to be worth it.
-SHARES_OF_MERGING = (2 / 3, 5 / 6)
+SHARES_OF_MERGING = (2 / 3, 5 / 6, 0.95)
 SHORTEST_BURN_IN_WITH_MERGING = 300
 N_SEGMENTS = 20
 # Sweeps between two looks at the keyboard.
