@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from whyact.estimator import FeaturePolicyClassifier
     from whyact.model import Priors, simulate
     from whyact.posterior import ChainsDisagreeWarning
+    from whyact.sampler.settings import AsPublished
 
 # Names are imported when first used, so that `import whyact` is instant.
 _HOMES = {
+    "AsPublished": "whyact.sampler.settings",
     "ChainsDisagreeWarning": "whyact.posterior",
     "FeaturePolicyClassifier": "whyact.estimator",
     "Priors": "whyact.model",
@@ -25,7 +27,7 @@ _HOMES = {
     "simulate": "whyact.model",
 }
 
-__all__ = ["ChainsDisagreeWarning", "FeaturePolicyClassifier", "Priors", "load_demo", "simulate"]
+__all__ = ["AsPublished", "ChainsDisagreeWarning", "FeaturePolicyClassifier", "Priors", "load_demo", "simulate"]
 
 
 def __getattr__(name: str):

@@ -17,11 +17,15 @@ from whyact.model import Priors, make_demonstrations, make_target
 from whyact.posterior import ChainsDisagreeWarning, Posterior
 from whyact.prediction import Prediction, Predictor
 from whyact.progress import CallbackSupportMixin, SegmentCallbacks, progress_bar, with_callbacks
+from whyact.sampler.settings import AsPublished
 
 # Observations are brought to this root mean square before sampling. The priors of Table 1 are not free of a unit:
 # they expect a noise variance near 0.001, which at a root mean square of one is the opinion that the signal-to-noise
 # ratio is 30 dB. At a quarter they leave 10 dB as plausible as 30 dB.
 ROOT_MEAN_SQUARE = 0.25
+# Sweeps and chains if not given. The paper runs 10,000 sweeps (Table 1) and says nothing of a burn-in, or of chains.
+LENGTH = {"n_burn_in": 1500, "n_draws": 1500, "n_chains": 4}
+LENGTH_AS_PUBLISHED = {"n_burn_in": 5000, "n_draws": 5000, "n_chains": 1}
 # Beyond this the noise variance would not be a floating point number.
 LARGEST = 1e150
 
@@ -37,16 +41,16 @@ class FeaturePolicyClassifier(
 
     Parameters
     ----------
-    n_burn_in : int, default=1500
-        Sweeps of each chain before the first draw. During the first two thirds the observations' weight rises from
-        2% to its value, so that chains do not freeze in a poor mode; from 300 sweeps on, features that say the same
-        are merged three times. The sweeps that this takes are not counted.
-    n_draws : int, default=1500
-        Sweeps of each chain after the burn-in, of which every `thin`-th is kept.
+    n_burn_in : int or None, default=None
+        Sweeps of each chain before the first draw; None means 1500 (5000 as published). During the first two thirds
+        the observations' weight rises from 2% to its value, so that chains do not freeze in a poor mode; from 300
+        sweeps on, features that say the same are merged three times. The sweeps that this takes are not counted.
+    n_draws : int or None, default=None
+        Sweeps of each chain after the burn-in, of which every `thin`-th is kept; None means 1500 (5000 as published).
     thin : int, default=5
         Keep every so many sweeps: n_draws // thin draws a chain.
-    n_chains : int, default=4
-        Independent chains. Two or more can tell whether they agree.
+    n_chains : int or None, default=None
+        Independent chains; None means 4 (1 as published). Two or more can tell whether they agree.
     priors : Priors or None, default=None
         The hyperpriors; None means `Priors()`, Table 1 of the paper.
     n_levels : int, default=100
@@ -68,7 +72,18 @@ class FeaturePolicyClassifier(
         The value in y that marks an action as not observed. All may be missing: then only features are learned.
     unit : float or "auto", default="auto"
         What the observations are divided by before the priors apply; "auto" brings their root mean square to 1/4,
-        so that the unit of X changes nothing but the unit of the features.
+        so that the unit of X changes nothing but the unit of the features (as published: leaves them as they are).
+    sampler : {"exact", "as-published"} or AsPublished, default="exact"
+        - "exact": every step leaves the posterior invariant; annealed burn-in.
+        - "as-published": the algorithm of Sec. 4 as the authors describe it, for comparison, with Table 1 as default:
+          10,000 sweeps of one chain, from one feature drawn from the prior; P+, T_corr and N_t can be given as
+          `AsPublished(birth_probability=0.01, merge_correlation=0.9, n_indicators=1000)`. Misprints that cannot be
+          meant are corrected: the mean of the weights' conditional, the halves in that of gamma_w, the share of each
+          substate level in the slab, and the Dirichlet of the policies. Kept although not exact: activations are
+          drawn given their weights, of which inactive ones come from a truncated normal instead of the prior; births
+          come from the prior and their acceptance ignores the actions; N_t pooled indicators make policies too sure;
+          features that correlate by more than T_corr are merged in every sweep; newborn features are appended; the
+          chosen draw is the one of highest joint density over all numbers of features.
     n_jobs : int or None, default=None
         Number of processes for the chains (threads in prediction). The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -115,10 +130,10 @@ class FeaturePolicyClassifier(
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "n_burn_in": [Interval(Integral, 0, None, closed="left")],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_burn_in": [Interval(Integral, 0, None, closed="left"), None],
+        "n_draws": [Interval(Integral, 1, None, closed="left"), None],
         "thin": [Interval(Integral, 1, None, closed="left")],
-        "n_chains": [Interval(Integral, 1, None, closed="left")],
+        "n_chains": [Interval(Integral, 1, None, closed="left"), None],
         "priors": [Priors, None],
         "n_levels": [Interval(Integral, 2, 65536, closed="both")],
         "feature_values": [StrOptions({"positive", "real"})],
@@ -128,6 +143,7 @@ class FeaturePolicyClassifier(
         "max_prediction_draws": [Interval(Integral, 1, None, closed="left")],
         "missing_action": "no_validation",
         "unit": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "sampler": [StrOptions({"exact", "as-published"}), AsPublished],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -135,10 +151,10 @@ class FeaturePolicyClassifier(
 
     def __init__(
         self,
-        n_burn_in=1500,
-        n_draws=1500,
+        n_burn_in=None,
+        n_draws=None,
         thin=5,
-        n_chains=4,
+        n_chains=None,
         priors=None,
         n_levels=100,
         feature_values="positive",
@@ -148,6 +164,7 @@ class FeaturePolicyClassifier(
         max_prediction_draws=200,
         missing_action=None,
         unit="auto",
+        sampler="exact",
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -165,6 +182,7 @@ class FeaturePolicyClassifier(
         self.max_prediction_draws = max_prediction_draws
         self.missing_action = missing_action
         self.unit = unit
+        self.sampler = sampler
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -198,12 +216,17 @@ class FeaturePolicyClassifier(
         from whyact.sampler.compiling import announce_compilation
 
         self._validate_params()
-        if self.n_draws < self.thin:
-            raise ValueError(f"n_draws={self.n_draws} must be at least thin={self.thin}, or no draw is kept.")
+        published = self._find_published()
+        length = {
+            name: getattr(self, name) if getattr(self, name) is not None else default
+            for name, default in (LENGTH_AS_PUBLISHED if published else LENGTH).items()
+        }
+        if length["n_draws"] < self.thin:
+            raise ValueError(f"n_draws={length['n_draws']} must be at least thin={self.thin}, or no draw is kept.")
         X = self._check_observations(X, reset=True)
         classes, actions = self._check_actions(y, len(X))
         priors = Priors() if self.priors is None else self.priors
-        unit = find_unit(X) if self.unit == "auto" else float(self.unit)
+        unit = float(self.unit) if self.unit != "auto" else 1.0 if published else find_unit(X)
         target = make_target(
             priors,
             n_actions=max(len(classes), 1),
@@ -216,7 +239,7 @@ class FeaturePolicyClassifier(
         entropy = check_random_state(self.random_state).randint(0, 2**31, size=5)
         context = self._init_callback_context(max_subtasks=N_SEGMENTS)
         callbacks = SegmentCallbacks(self, context, X, y)
-        announce_compilation(self.verbose)
+        announce_compilation(self.verbose, "run_sweeps_as_published" if published else "run_sweeps")
         with progress_bar(self.verbose, unit) as show:
 
             def on_progress(progress):
@@ -228,15 +251,15 @@ class FeaturePolicyClassifier(
                 make_demonstrations(X, actions, unit),
                 target,
                 priors,
-                n_chains=self.n_chains,
-                n_burn_in=self.n_burn_in,
-                n_draws=self.n_draws,
+                **length,
                 thin=self.thin,
                 n_jobs=self.n_jobs,
+                published=published,
                 on_progress=on_progress,
             )
         callbacks.end()
-        self._set_fitted(Posterior(chains, unit, self.feature_values), target, classes, int(entropy[4]))
+        posterior = Posterior(chains, unit, self.feature_values, best_is_modal=published is None)
+        self._set_fitted(posterior, target, classes, int(entropy[4]))
         if not self.posterior_.chains_agree:
             warn_user(self.posterior_.agreement(), ChainsDisagreeWarning)
         return self
@@ -252,6 +275,21 @@ class FeaturePolicyClassifier(
         self.substates_ = chosen.substates.T
         self.noise_variance_ = chosen.noise_variance * posterior.unit**2
         self._predictor = Predictor(posterior, target, self.max_prediction_draws, seed)
+
+    def _find_published(self):
+        """Settings of the paper's own algorithm, or None for the exact sampler."""
+        if self.sampler == "exact":
+            return None
+        if self.sampler == "as-published":
+            return AsPublished()
+        birth_probability, merge_correlation, n_indicators = self.sampler
+        if not 0 <= birth_probability < 1:
+            raise ValueError(f"sampler: birth_probability must be at least 0 and below 1, got {birth_probability!r}.")
+        if not -1 <= merge_correlation <= 1:
+            raise ValueError(f"sampler: merge_correlation must be between -1 and 1, got {merge_correlation!r}.")
+        if not (isinstance(n_indicators, Integral) and n_indicators >= 1):
+            raise ValueError(f"sampler: n_indicators must be a whole number above 0, got {n_indicators!r}.")
+        return AsPublished(float(birth_probability), float(merge_correlation), int(n_indicators))
 
     # --- what comes in --------------------------------------------------------------------------------------
 

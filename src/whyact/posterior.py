@@ -164,14 +164,24 @@ class Posterior:
     unit : float
         What the observations were divided by before sampling. Features, weight scale and noise variance are given
         back in the observations' own unit.
+    best_is_modal : bool
+        Whether the draw that stands for all is sought among those with the most probable number of features. If not,
+        it is the paper's MAP.
     """
 
-    def __init__(self, chains: list[ChainDraws], unit: float = 1.0, feature_values: str = "positive"):
+    def __init__(
+        self,
+        chains: list[ChainDraws],
+        unit: float = 1.0,
+        feature_values: str = "positive",
+        best_is_modal: bool = True,
+    ):
         if not chains or not all(len(chain) for chain in chains):
             raise ValueError("a posterior needs at least one draw in each chain.")
         self.chains = chains
         self.unit = unit
         self.feature_values = feature_values
+        self.best_is_modal = best_is_modal
 
     @property
     def n_chains(self) -> int:
@@ -230,7 +240,9 @@ class Posterior:
         return self.traces["log_joint"] + np.stack([values[: self.n_draws] for values in added])
 
     def best_draw(self) -> DrawId:
-        """The draw of highest density among those with the modal number of features."""
+        """The draw of highest density among those with the modal number of features (see `best_is_modal`)."""
+        if not self.best_is_modal:
+            return self.highest_joint_draw()
         density = np.where(self.traces["n_features"] == self.modal_n_features, self._log_joint_in_logs, -np.inf)
         return DrawId(*(int(i) for i in np.unravel_index(np.argmax(density), density.shape)))
 

@@ -23,6 +23,7 @@ from whyact.model import (
 )
 from whyact.posterior import ChainDraws
 from whyact.sampler.interrupts import interrupts_between_kernels
+from whyact.sampler.settings import AsPublished
 
 # The observation weight rises from this share of its value during the first part of the burn-in.
 COOLEST_SHARE = 0.02
@@ -60,6 +61,17 @@ def start_from_prior(rng: np.random.Generator, data: Demonstrations, target: Tar
     )
 
 
+def start_as_published(rng: np.random.Generator, data: Demonstrations, target: Target, priors: Priors) -> State:
+    """Start with one feature, its activations drawn from the buffet as well."""
+    from whyact.sampler.births import draw_feature_from_buffet
+
+    state = start_from_prior(rng, data, target, priors)
+    feature = draw_feature_from_buffet(
+        rng, data.observations.shape[1], state.ibp_concentration, state.weight_scale, target.positive
+    )
+    return state._replace(features=feature[None])
+
+
 def anneal(n_burn_in: int, observation_weight: float) -> np.ndarray:
     """Observation weight of each sweep of the burn-in: rising geometrically, then at its value.
 
@@ -87,12 +99,17 @@ def run_segment(
     thin: int,
     data: Demonstrations,
     target: Target,
+    published: AsPublished | None = None,
 ) -> tuple[np.random.Generator, State, ChainDraws]:
-    """Run the sweeps `first` to `first + len(weights)` of a chain; keep every `thin`-th after the burn-in."""
+    """Run the sweeps `first` to `first + len(weights)` of a chain; keep every `thin`-th after the burn-in.
+
+    The paper's own algorithm runs if its settings are given.
+    """
+    from whyact.sampler.as_published import run_sweeps_as_published
     from whyact.sampler.merging import merge_features
     from whyact.sampler.sweep import run_sweeps
 
-    merges = when_to_merge(n_burn_in)
+    merges = [] if published else when_to_merge(n_burn_in)
 
     draws = ChainDraws.empty(data, target)
     done = 0
@@ -105,7 +122,11 @@ def run_segment(
             else:
                 until = sweep + thin - (sweep - n_burn_in) % thin
             n_sweeps = min(until - sweep, SWEEPS_PER_CALL, len(weights) - done)
-            state, info = run_sweeps(rng, state, weights[done : done + n_sweeps], data, target)
+            stretch = weights[done : done + n_sweeps]
+            if published:
+                state, info = run_sweeps_as_published(rng, state, stretch, data, target, published)
+            else:
+                state, info = run_sweeps(rng, state, stretch, data, target)
             deliver_interrupt()
             done += n_sweeps
             sweep += n_sweeps
@@ -134,26 +155,31 @@ def run_chains(
     thin: int,
     n_jobs: int | None = None,
     starts: list[State] | None = None,
+    published: AsPublished | None = None,
     on_progress: Callable[[Progress], bool | None] | None = None,
 ) -> list[ChainDraws]:
     """Run independent chains, each with its own stream, in `n_jobs` processes.
 
+    The paper's own algorithm runs if its settings are given as `published`; it knows no annealing.
     `on_progress` is called between segments; if it returns True, the run stops early once there are draws.
     """
     rngs = [np.random.Generator(np.random.PCG64(child)) for child in seed.spawn(n_chains)]
-    states = starts or [start_from_prior(rng, data, target, priors) for rng in rngs]
+    start = start_as_published if published else start_from_prior
+    states = starts or [start(rng, data, target, priors) for rng in rngs]
     chains = [ChainDraws.empty(data, target) for _ in rngs]
-    weights = np.concatenate(
-        [anneal(n_burn_in, target.observation_weight), np.full(n_draws, target.observation_weight)]
-    )
+    weights = np.full(n_burn_in + n_draws, target.observation_weight)
+    if not published:
+        weights[:n_burn_in] = anneal(n_burn_in, target.observation_weight)
     if joblib.effective_n_jobs(n_jobs) > 1:  # compile here once, so that the processes find it in the cache
         throwaway = np.random.default_rng(0)
-        run_segment(throwaway, states[0], weights[:1], 0, n_burn_in, thin, data, target)
+        run_segment(throwaway, states[0], weights[:1], 0, n_burn_in, thin, data, target, published)
     # joblib maps large arrays into its processes, by default read-only, which would be another type for the kernels
     with joblib.Parallel(n_jobs=n_jobs, mmap_mode="c") as pool:
         for first, last in split_into_segments(len(weights)):
             segments = pool(
-                joblib.delayed(run_segment)(rng, state, weights[first:last], first, n_burn_in, thin, data, target)
+                joblib.delayed(run_segment)(
+                    rng, state, weights[first:last], first, n_burn_in, thin, data, target, published
+                )
                 for rng, state in zip(rngs, states, strict=True)
             )
             for i, (rng, state, draws) in enumerate(segments):

@@ -70,14 +70,17 @@ def kernel(function):
         config.CACHE_DIR = configured
 
 
-def is_compiled() -> bool:
-    """Tell whether an earlier run has left its kernels in the cache."""
-    return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob("*.run_sweeps*.nbi"))
+def is_compiled(name: str) -> bool:
+    """Tell whether an earlier run has left this kernel in the cache."""
+    return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob(f"*.{name}-*.nbi"))
 
 
-def announce_compilation(verbose: int) -> None:
-    """Say once that the first fit compiles: to a person at a terminal or with verbose, else to the log."""
-    if is_compiled():
+def announce_compilation(verbose: int, name: str) -> None:
+    """Say once that the first fit compiles: to a person at a terminal or with verbose, else to the log.
+
+    `name` is that of the kernel that runs the sweeps.
+    """
+    if is_compiled(name):
         return
     kept = "later runs take them from the cache" if CACHE_FOLDER else "no writable cache folder, so every run does"
     sentence = f"whyact: compiling the sampler's kernels, about half a minute ({kept})."

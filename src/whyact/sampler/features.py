@@ -91,43 +91,66 @@ def draw_entry(rng, linear, precision, prior_odds, weight_scale, positive):
 
 
 @kernel
+def reconstruct_gaps(substates, features, data):
+    """Reconstruct the missing entries, column by column: they say nothing, so they are taken out again."""
+    at_gaps = np.zeros(len(data.column_gaps))
+    for d in range(features.shape[1] if len(at_gaps) > 0 else 0):
+        for i in range(data.column_splits[d], data.column_splits[d + 1]):
+            for k in range(len(features)):
+                at_gaps[i] += substates[k, data.column_gaps[i]] * features[k, d]
+    return at_gaps
+
+
+@kernel
+def leave_out_feature(k, projections, gram, features, residual):
+    """Fill `residual` with s_k . (z_d - sum over j != k of s_j f_jd) for every dimension d."""
+    residual[:] = projections[k]
+    for j in range(len(features)):
+        if j != k and gram[k, j] != 0.0:
+            share = gram[k, j]
+            for d in range(len(residual)):
+                residual[d] -= share * features[j, d]
+
+
+@kernel
+def leave_out_gaps(k, d, old, own, residual, substates, at_gaps, data):
+    """Correct s_k . s_k and the residual's product for the rows that miss dimension d."""
+    for i in range(data.column_splits[d], data.column_splits[d + 1]):
+        s = substates[k, data.column_gaps[i]]
+        own -= s * s
+        residual += s * (at_gaps[i] - s * old)
+    return max(own, 0.0), residual
+
+
+@kernel
+def update_gaps(k, d, change, substates, at_gaps, data):
+    """Bring the reconstruction of the missing entries up to date."""
+    for i in range(data.column_splits[d], data.column_splits[d + 1]):
+        at_gaps[i] += substates[k, data.column_gaps[i]] * change
+
+
+@kernel
 def draw_features(rng, substates, features, squares, scale, weight_scale, ibp_concentration, data, target):
     """Draw all features in place; return the sum of squared residuals, brought up to date."""
     n_features, n_dimensions = features.shape
     projections = np.dot(substates, data.observations)  # S'Z
     gram = np.dot(substates, substates.T)  # S'S
-    n_gaps = len(data.column_gaps)
-    at_gaps = np.zeros(n_gaps)  # reconstruction of the missing entries, which say nothing
-    for d in range(n_dimensions if n_gaps > 0 else 0):
-        for i in range(data.column_splits[d], data.column_splits[d + 1]):
-            for k in range(n_features):
-                at_gaps[i] += substates[k, data.column_gaps[i]] * features[k, d]
+    at_gaps = reconstruct_gaps(substates, features, data)
     residual = np.empty(n_dimensions)
     for k in range(n_features):
-        residual[:] = projections[k]
-        for j in range(n_features):
-            if j != k and gram[k, j] != 0.0:
-                share = gram[k, j]
-                for d in range(n_dimensions):
-                    residual[d] -= share * features[j, d]
+        leave_out_feature(k, projections, gram, features, residual)
         n_active = 0
         for d in range(n_dimensions):
             n_active += features[k, d] != 0.0
         for d in range(n_dimensions):
             old = features[k, d]
-            own = gram[k, k]
-            for i in range(data.column_splits[d], data.column_splits[d + 1]):
-                s = substates[k, data.column_gaps[i]]
-                own -= s * s
-                residual[d] += s * (at_gaps[i] - s * old)
-            own = max(own, 0.0)
+            own, product = leave_out_gaps(k, d, old, gram[k, k], residual[d], substates, at_gaps, data)
             n_others = n_active - (old != 0.0)
             odds = n_others / (ibp_concentration + n_dimensions - 1 - n_others) if n_others > 0 else math.inf
-            new = draw_entry(rng, scale * residual[d], scale * own, odds, weight_scale, target.positive)
+            new = draw_entry(rng, scale * product, scale * own, odds, weight_scale, target.positive)
             if new != old:
                 n_active = n_others + (new != 0.0)
                 features[k, d] = new
-                squares += (new - old) * ((new + old) * own - 2.0 * residual[d])
-                for i in range(data.column_splits[d], data.column_splits[d + 1]):
-                    at_gaps[i] += substates[k, data.column_gaps[i]] * (new - old)
+                squares += (new - old) * ((new + old) * own - 2.0 * product)
+                update_gaps(k, d, new - old, substates, at_gaps, data)
     return max(squares, 0.0)

@@ -49,12 +49,17 @@ draw_slice_noise_shape = make_slice_sampler(log_density_noise_shape)
 
 
 @kernel
+def floor_at_rounding(squares, data):
+    """`squares` is a difference of large numbers. Without a floor at its rounding, data without noise have no bound on
+    the density as sigma^2 goes to zero."""
+    return max(squares, ROUNDING * (data.sum_of_squares + data.n_observed / 16.0))
+
+
+@kernel
 def draw_noise(rng, squares, variance, shape, observation_weight, data, target):
     """Draw sigma^2, alpha_sigma and beta_sigma given the sum of squared residuals of the observed entries."""
     weight = 0.5 * observation_weight
-    # `squares` is a difference of large numbers. Without a floor at its rounding, data without noise have no bound on
-    # the density as sigma^2 goes to zero.
-    squares = max(squares, ROUNDING * (data.sum_of_squares + data.n_observed / 16.0))
+    squares = floor_at_rounding(squares, data)
     variance = draw_slice_noise_variance(
         rng, variance,
         (weight * data.n_observed, weight * squares, shape, target.noise_rate_shape, target.noise_rate_rate),
@@ -111,13 +116,28 @@ draw_slice_ibp_concentration = make_slice_sampler(log_density_ibp_concentration)
 
 
 @kernel
+def count_active(features):
+    """Number of active entries of each feature."""
+    n_active = np.zeros(len(features))
+    for k in range(len(features)):
+        for d in range(features.shape[1]):
+            n_active[k] += features[k, d] != 0.0
+    return n_active
+
+
+@kernel
+def draw_ibp_mass(rng, n_features, n_dimensions, concentration, target):
+    """Draw alpha_a given beta_a and the number of features: Gamma."""
+    return rng.standard_gamma(target.ibp_mass_shape + n_features) / (
+        target.ibp_mass_rate + expected_features_per_mass(concentration, n_dimensions)
+    )
+
+
+@kernel
 def draw_ibp(rng, features, concentration, target):
     """Draw beta_a with alpha_a integrated out, then alpha_a, which is Gamma; return mass and concentration."""
     n_features, n_dimensions = features.shape
-    n_active = np.zeros(n_features)
-    for k in range(n_features):
-        for d in range(n_dimensions):
-            n_active[k] += features[k, d] != 0.0
+    n_active = count_active(features)
     concentration = draw_slice_ibp_concentration(
         rng, concentration,
         (
@@ -125,7 +145,4 @@ def draw_ibp(rng, features, concentration, target):
             target.ibp_mass_shape, target.ibp_mass_rate,
         ),
     )  # fmt: skip
-    mass = rng.standard_gamma(target.ibp_mass_shape + n_features) / (
-        target.ibp_mass_rate + expected_features_per_mass(concentration, n_dimensions)
-    )
-    return mass, concentration
+    return draw_ibp_mass(rng, n_features, n_dimensions, concentration, target), concentration

@@ -1,0 +1,384 @@
+"""The paper's own algorithm (Sec. 4), as the authors describe it.
+
+It shares the substates, the truncated normal, the indicators and the conjugate draws with the exact sampler. The rest
+is its own, and is kept as published even where it does not leave the posterior invariant:
+
+- weights are drawn given the activations, also those of inactive entries, from a truncated normal with the covariance
+  of active ones (so they are smaller than the prior has them); then activations are drawn given the weights;
+- births and deaths replace the features that only dimension d holds by Poisson many from the prior, or with P+ by one;
+  the acceptance compares the observations' likelihoods, not the actions';
+- every action has N_t indicators, which makes the policies too sure;
+- features whose entries correlate by more than T_corr are merged, in every sweep;
+- newborn features are appended.
+
+Misprints that cannot be meant are corrected: the mean of the weights, the halves in the conditional of gamma_w, the
+share of each level in the slab, and the Dirichlet of the policies. The paper leaves open, and we chose: Gamma proposals
+around the present value, with the shapes below; beta_a proposed from its prior; what becomes of the substates (summed,
+at most one) and of the weights (averaged where both are active) of merged features.
+"""
+
+import math
+
+import numpy as np
+
+from whyact.model import State
+from whyact.sampler.births import draw_sparsity, draw_weight, remove_row
+from whyact.sampler.compiling import kernel
+from whyact.sampler.features import draw_entry, leave_out_feature, leave_out_gaps, reconstruct_gaps, update_gaps
+from whyact.sampler.hyperparameters import (
+    count_active,
+    draw_ibp_mass,
+    draw_weight_scale,
+    expected_features_per_mass,
+    floor_at_rounding,
+)
+from whyact.sampler.policies import draw_dirichlet, draw_indicator_counts, log_action_likelihood
+from whyact.sampler.substates import draw_substates
+from whyact.sampler.sweep import SweepInfo
+
+# Shapes of the Gamma proposals: steps of about 3% for the noise, whose prior is as narrow, and of 30% for alpha_phi.
+NOISE_PROPOSAL_SHAPE = 1000.0
+POLICY_PROPOSAL_SHAPE = 10.0
+
+
+# --- features -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def draw_weights(rng, substates, features, scale, weight_scale, data, target):
+    """Draw the weights W of all entries given the activations.
+
+    `features` = A * W is brought up to date in place. An inactive entry has no residual to fit, but the same
+    covariance, as the paper has it.
+    """
+    n_features, n_dimensions = features.shape
+    projections = np.dot(substates, data.observations)  # S'Z
+    gram = np.dot(substates, substates.T)  # S'S
+    at_gaps = reconstruct_gaps(substates, features, data)
+    weights = np.empty((n_features, n_dimensions))
+    residual = np.empty(n_dimensions)
+    for k in range(n_features):
+        leave_out_feature(k, projections, gram, features, residual)
+        for d in range(n_dimensions):
+            old = features[k, d]
+            own, product = leave_out_gaps(k, d, old, gram[k, k], residual[d], substates, at_gaps, data)
+            linear = scale * product if old != 0.0 else 0.0
+            new = draw_entry(rng, linear, scale * own, math.inf, weight_scale, target.positive)
+            weights[k, d] = new
+            if old != 0.0:
+                features[k, d] = new
+                update_gaps(k, d, new - old, substates, at_gaps, data)
+    return weights
+
+
+@kernel
+def draw_activations_of_dimension(rng, d, substates, features, weights, n_active, column, scale, concentration, data):
+    """Draw a_kd given w_kd for every feature that is active elsewhere, Eq. (inf::activations).
+
+    `column` holds the residuals z_d - S f_d, zero where missing, and is kept up to date.
+    """
+    n_rows = substates.shape[1]
+    n_dimensions = features.shape[1]
+    for k in range(len(features)):
+        old = features[k, d]
+        n_others = n_active[k] - (old != 0.0)
+        if n_others == 0:
+            continue
+        product = 0.0
+        own = 0.0
+        for n in range(n_rows):
+            product += substates[k, n] * column[n]
+            own += substates[k, n] * substates[k, n]
+        for i in range(data.column_splits[d], data.column_splits[d + 1]):
+            own -= substates[k, data.column_gaps[i]] ** 2
+        product += own * old
+        w = weights[k, d]
+        log_odds = math.log(n_others / (concentration + n_dimensions - 1 - n_others))
+        log_odds += scale * w * (product - 0.5 * own * w)
+        uniform = rng.random()
+        new = w if math.log(uniform) - math.log1p(-uniform) < log_odds else 0.0
+        if new != old:
+            features[k, d] = new
+            n_active[k] = n_others + (new != 0.0)
+            add_to_column(d, old - new, substates[k], column, data)
+
+
+@kernel
+def add_to_column(d, factor, substates, column, data):
+    """Add factor * s to the residuals of dimension d, which are zero where missing."""
+    for n in range(len(column)):
+        column[n] += factor * substates[n]
+    for i in range(data.column_splits[d], data.column_splits[d + 1]):
+        column[data.column_gaps[i]] = 0.0
+
+
+@kernel
+def residuals_of_dimension(d, substates, features, data):
+    """z_d - S f_d, zero where missing."""
+    column = data.observations[:, d].copy()
+    for k in range(len(features)):
+        if features[k, d] != 0.0:
+            add_to_column(d, -features[k, d], substates[k], column, data)
+    return column
+
+
+# --- births and deaths ----------------------------------------------------------------------------------------------
+
+
+@kernel
+def log_poisson(count, rate):
+    return count * math.log(rate) - rate - math.lgamma(count + 1.0)
+
+
+@kernel
+def log_proposal_over_prior(count, rate, birth_probability):
+    """Log of J(count) / Poisson(count), with J the mixture of the Poisson and of one feature (Knowles & Ghahramani)."""
+    ratio = 1.0 - birth_probability
+    if count == 1:
+        ratio += birth_probability * math.exp(-log_poisson(1, rate))
+    return math.log(ratio)
+
+
+@kernel
+def propose_births(rng, d, substates, features, policies, weights, n_active, column, scale, state, data, target, moves):
+    """Replace the features that only dimension d holds by new ones from the prior; return all that changed.
+
+    Accepted with the ratio of the observations' likelihoods, times that of the P+ mixture to the prior.
+    """
+    n_rows = substates.shape[1]
+    n_dimensions = features.shape[1]
+    concentration = state.ibp_concentration
+    rate = state.ibp_mass * concentration / (concentration + n_dimensions - 1)
+    n_new = 1 if rng.random() < moves.birth_probability else rng.poisson(rate)
+    n_old = 0
+    for k in range(len(features)):
+        n_old += n_active[k] == 1 and features[k, d] != 0.0
+    if n_new == 0 and n_old == 0:
+        return substates, features, policies, weights, n_active, column, 0, 0
+    # without the old ones, then with the new ones
+    changed = column.copy()
+    for k in range(len(features)):
+        if n_active[k] == 1 and features[k, d] != 0.0:
+            add_to_column(d, features[k, d], substates[k], changed, data)
+    new_weights = np.empty((n_new, n_dimensions))
+    new_substates = np.zeros((n_new, n_rows))
+    for i in range(n_new):
+        for e in range(n_dimensions):
+            new_weights[i, e] = draw_weight(rng, state.weight_scale, target.positive)
+        sparsity = draw_sparsity(rng, target.sparsity_zero, target.sparsity_nonzero)
+        for n in range(n_rows):
+            if rng.random() >= sparsity:
+                level = 1 + min(int(rng.random() * (target.n_levels - 1)), target.n_levels - 2)
+                new_substates[i, n] = level / (target.n_levels - 1)
+        add_to_column(d, -new_weights[i, d], new_substates[i], changed, data)
+    log_ratio = -0.5 * scale * (np.dot(changed, changed) - np.dot(column, column))
+    log_ratio += log_proposal_over_prior(n_old, rate, moves.birth_probability)
+    log_ratio -= log_proposal_over_prior(n_new, rate, moves.birth_probability)
+    if -rng.standard_exponential() > log_ratio:
+        return substates, features, policies, weights, n_active, column, 0, 0
+
+    for k in range(len(features) - 1, -1, -1):
+        if n_active[k] == 1 and features[k, d] != 0.0:
+            substates = remove_row(substates, k)
+            features = remove_row(features, k)
+            policies = remove_row(policies, k)
+            weights = remove_row(weights, k)
+            n_active[k] = n_active[-1]
+            n_active = n_active[:-1].copy()
+    for i in range(n_new):
+        newborn = np.zeros((1, n_dimensions))
+        newborn[0, d] = new_weights[i, d]
+        policy = draw_dirichlet(rng, np.full(target.n_actions, state.policy_concentration))
+        substates = np.concatenate((substates, new_substates[i : i + 1]))
+        features = np.concatenate((features, newborn))
+        policies = np.concatenate((policies, policy.reshape(1, -1)))
+        weights = np.concatenate((weights, new_weights[i : i + 1]))
+        n_active = np.concatenate((n_active, np.ones(1)))
+    return substates, features, policies, weights, n_active, changed, n_new, n_old
+
+
+# --- merging --------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def correlation(first, second):
+    """Sample correlation of two rows; zero if one of them is constant."""
+    a = first - first.mean()
+    b = second - second.mean()
+    product = np.dot(a, a) * np.dot(b, b)
+    return np.dot(a, b) / math.sqrt(product) if product > 0.0 else 0.0
+
+
+@kernel
+def merge_similar(substates, features, policies, threshold, n_levels):
+    """Merge pairs of features until none correlates by more than the threshold (Sec. 4.2).
+
+    The activations of both are kept and the policies averaged, as the paper says.
+    """
+    i = 0
+    while i < len(features):
+        j = i + 1
+        while j < len(features):
+            if correlation(features[i], features[j]) <= threshold:
+                j += 1
+                continue
+            for d in range(features.shape[1]):
+                both = features[i, d] != 0.0 and features[j, d] != 0.0
+                features[i, d] = (features[i, d] + features[j, d]) * (0.5 if both else 1.0)
+            for n in range(substates.shape[1]):
+                level = int((substates[i, n] + substates[j, n]) * (n_levels - 1) + 0.5)
+                substates[i, n] = min(level, n_levels - 1) / (n_levels - 1)
+            policies[i] = 0.5 * (policies[i] + policies[j])
+            features = remove_row(features, j)
+            substates = remove_row(substates, j)
+            policies = remove_row(policies, j)
+            j = i + 1  # the merged feature may resemble one already looked at
+        i += 1
+    return substates, features, policies
+
+
+# --- Metropolis steps -----------------------------------------------------------------------------------------------
+
+
+@kernel
+def log_gamma_density(x, shape, rate):
+    """Log density of Gamma(shape, rate), without its constant if the shape does not change."""
+    return shape * math.log(rate) - math.lgamma(shape) + (shape - 1.0) * math.log(x) - rate * x
+
+
+@kernel
+def propose_around(rng, value, shape):
+    """Draw from the Gamma proposal with mean `value`; return it and the log of backward over forward density."""
+    proposed = max(value * rng.standard_gamma(shape) / shape, 1e-300)
+    backward = log_gamma_density(value, shape, shape / proposed)
+    return proposed, backward - log_gamma_density(proposed, shape, shape / value)
+
+
+@kernel
+def log_density_noise_shape_given_rate(shape, variance, rate, target):
+    log_prior = (target.noise_shape_shape - 1.0) * math.log(shape) - target.noise_shape_rate * shape
+    return log_prior + shape * (math.log(rate) - math.log(variance)) - math.lgamma(shape)
+
+
+@kernel
+def log_density_noise_rate(rate, variance, shape, target):
+    log_prior = (target.noise_rate_shape - 1.0) * math.log(rate) - target.noise_rate_rate * rate
+    return log_prior + shape * math.log(rate) - rate / variance
+
+
+@kernel
+def draw_noise_as_published(rng, squares, shape, rate, observation_weight, data, target):
+    """Draw sigma^2 from its inverse Gamma; move alpha_sigma and beta_sigma by a Metropolis step each."""
+    weight = 0.5 * observation_weight
+    squares = floor_at_rounding(squares, data)
+    variance = (rate + weight * squares) / rng.standard_gamma(shape + weight * data.n_observed)
+    proposed, log_ratio = propose_around(rng, shape, NOISE_PROPOSAL_SHAPE)
+    log_ratio += log_density_noise_shape_given_rate(proposed, variance, rate, target)
+    log_ratio -= log_density_noise_shape_given_rate(shape, variance, rate, target)
+    if -rng.standard_exponential() < log_ratio:
+        shape = proposed
+    proposed, log_ratio = propose_around(rng, rate, NOISE_PROPOSAL_SHAPE)
+    log_ratio += log_density_noise_rate(proposed, variance, shape, target)
+    log_ratio -= log_density_noise_rate(rate, variance, shape, target)
+    if -rng.standard_exponential() < log_ratio:
+        rate = proposed
+    return variance, shape, rate
+
+
+@kernel
+def log_density_policy_concentration(concentration, policies, target):
+    """Log density of alpha_phi given the policies."""
+    n_features, n_actions = policies.shape
+    log_density = (target.policy_concentration_shape - 1.0) * math.log(concentration)
+    log_density -= target.policy_concentration_rate * concentration
+    log_density += n_features * (math.lgamma(n_actions * concentration) - n_actions * math.lgamma(concentration))
+    for k in range(n_features):
+        for u in range(n_actions):
+            log_density += (concentration - 1.0) * math.log(policies[k, u])
+    return log_density
+
+
+@kernel
+def draw_policy_concentration(rng, concentration, policies, target):
+    """Move alpha_phi by a Metropolis step with a Gamma proposal."""
+    proposed, log_ratio = propose_around(rng, concentration, POLICY_PROPOSAL_SHAPE)
+    log_ratio += log_density_policy_concentration(proposed, policies, target)
+    log_ratio -= log_density_policy_concentration(concentration, policies, target)
+    return proposed if -rng.standard_exponential() < log_ratio else concentration
+
+
+@kernel
+def log_likelihood_ibp_concentration(concentration, mass, n_active, n_dimensions):
+    """Log P(A | alpha, beta) as a function of beta, Eq. (ibp::infinitemodel)."""
+    log_likelihood = len(n_active) * math.log(concentration)
+    log_likelihood -= mass * expected_features_per_mass(concentration, n_dimensions)
+    for k in range(len(n_active)):
+        log_likelihood += math.lgamma(n_dimensions - n_active[k] + concentration)
+        log_likelihood -= math.lgamma(n_dimensions + concentration)
+    return log_likelihood
+
+
+@kernel
+def draw_ibp_as_published(rng, features, concentration, target):
+    """Draw alpha_a from its Gamma conditional, then beta_a by a Metropolis step that proposes from the prior."""
+    n_dimensions = features.shape[1]
+    n_active = count_active(features)
+    mass = draw_ibp_mass(rng, len(features), n_dimensions, concentration, target)
+    proposed = rng.standard_gamma(target.ibp_concentration_shape) / target.ibp_concentration_rate
+    if proposed > 1e-300:
+        log_ratio = log_likelihood_ibp_concentration(proposed, mass, n_active, n_dimensions)
+        log_ratio -= log_likelihood_ibp_concentration(concentration, mass, n_active, n_dimensions)
+        if -rng.standard_exponential() < log_ratio:
+            concentration = proposed
+    return mass, concentration
+
+
+# --- the sweep ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def run_sweeps_as_published(rng, state, observation_weights, data, target, moves):
+    """Go through Sec. 4.1 once for each observation weight, in the paper's order."""
+    info = SweepInfo(0, 0, 0.0)
+    n_dimensions = data.observations.shape[1]
+    for observation_weight in observation_weights:
+        substates = state.substates.copy()
+        features = state.features.copy()
+        policies = state.policies
+        scale = observation_weight / state.noise_variance
+        draw_substates(rng, substates, features, policies, scale, data, target)
+        weights = draw_weights(rng, substates, features, scale, state.weight_scale, data, target)
+        n_active = count_active(features)
+        squares = 0.0
+        n_births = 0
+        n_deaths = 0
+        for d in range(n_dimensions):
+            column = residuals_of_dimension(d, substates, features, data)
+            draw_activations_of_dimension(
+                rng, d, substates, features, weights, n_active, column, scale, state.ibp_concentration, data
+            )
+            substates, features, policies, weights, n_active, column, n_new, n_old = propose_births(
+                rng, d, substates, features, policies, weights, n_active, column, scale, state, data, target, moves
+            )
+            squares += np.dot(column, column)
+            n_births += n_new
+            n_deaths += n_old
+        noise_variance, noise_shape, noise_rate = draw_noise_as_published(
+            rng, squares, state.noise_shape, state.noise_rate, observation_weight, data, target
+        )
+        counts = draw_indicator_counts(rng, substates, policies, moves.n_indicators, data)
+        policies = np.empty_like(policies)
+        for k in range(len(policies)):
+            policies[k] = draw_dirichlet(rng, counts[k] + state.policy_concentration)
+        policy_concentration = draw_policy_concentration(rng, state.policy_concentration, policies, target)
+        substates, features, policies = merge_similar(
+            substates, features, policies, moves.merge_correlation, target.n_levels
+        )
+        weight_scale = draw_weight_scale(rng, features, target)
+        ibp_mass, ibp_concentration = draw_ibp_as_published(rng, features, state.ibp_concentration, target)
+        state = State(
+            substates, features, policies, noise_variance, noise_shape, noise_rate,
+            weight_scale, ibp_mass, ibp_concentration, policy_concentration,
+        )  # fmt: skip
+        info = SweepInfo(n_births, n_deaths, log_action_likelihood(substates, policies, data, target))
+    return state, info
