@@ -32,10 +32,11 @@ bench: .venv/installed
 calibration: .venv/installed
 	$(BIN)/python -m pytest -m large -s tests/test_calibration.py
 
-# the paper's design, every cell: number of features and accuracy (RUNS per cell)
-RUNS ?= 5
+# the paper's simulation study at full size: hours; a stopped one goes on where it was
+RESULTS := docs/results/simulations
 experiment: .venv/installed
-	$(BIN)/python benchmarks/recovery.py --runs $(RUNS)
+	$(BIN)/whyact study simulations --runs 20 --seed 1702 --out $(RESULTS)
+	$(BIN)/whyact study page $(RESULTS) --out docs/results/simulations.md
 
 # the picture of the README
 picture: .venv/installed

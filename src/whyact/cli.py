@@ -1,11 +1,15 @@
 """The command line."""
 
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 app = typer.Typer(help="Learn why a teacher acts.", no_args_is_help=True, add_completion=False)
+
+study = typer.Typer(help="Run the paper's experiments.", no_args_is_help=True)
+app.add_typer(study, name="study")
 
 
 @app.callback()
@@ -62,3 +66,117 @@ def run_demo(out: Path, seed: int) -> None:
     figure = plot_features(model, GRID, "What makes the driver act (top: the cells ahead, bottom: the policy)")
     figure.savefig(out, dpi=110)
     console.print(f"Drawn to {out}", highlight=False)
+
+
+def parse_numbers(text: str | None, option: str, kind: type) -> tuple | None:
+    """Numbers separated by commas."""
+    if text is None:
+        return None
+    numbers = []
+    for part in text.split(","):
+        try:
+            number = kind(part)
+        except ValueError:
+            number = float("nan")
+        if not isfinite(number):
+            name = "a whole number" if kind is int else "a number"
+            raise typer.BadParameter(f"{part.strip()!r} is not {name}.", param_hint=option)
+        numbers.append(number)
+    return tuple(dict.fromkeys(numbers))
+
+
+@study.command()
+def simulations(
+    runs: Annotated[int | None, typer.Option(help="Data sets in each cell; 1 if not given.")] = None,
+    sweeps: Annotated[
+        int | None,
+        typer.Option(help="Sweeps of each chain, half of them burn-in; each sampler's default if not given."),
+    ] = None,
+    snr: Annotated[
+        str | None, typer.Option(help="SNR in dB, separated by commas.", show_default="10,15,20,25,30")
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="True numbers of features, separated by commas.", show_default="5,7,9,12,15,18")
+    ] = None,
+    sampler: Annotated[
+        str | None, typer.Option(help="exact, as-published, none, or some separated by commas.", show_default="all")
+    ] = None,
+    peers: Annotated[bool, typer.Option(help="Also run existing tools on the same data.")] = True,
+    jobs: Annotated[int, typer.Option(help="Runs at a time; -1 means one for each core.")] = -1,
+    seed: Annotated[int, typer.Option(help="Seed of the data sets.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder of the rows and the figure.")] = Path("results/simulations"),
+    full: Annotated[
+        bool, typer.Option("--full", help="The paper's size: 20 runs of 10,000 sweeps in each cell.")
+    ] = False,
+    peak: Annotated[
+        float, typer.Option(help="Probability of each feature's favourite action (not in the paper).")
+    ] = 0.95,
+    actions: Annotated[
+        str, typer.Option(help="The teacher's actions: most-probable, or drawn (not in the paper).")
+    ] = "most-probable",
+) -> None:
+    """Run the paper's simulation study (Sec. 5) and draw its Figure 2.
+
+    Every finished run is written at once; the same command goes on where a stopped study was.
+    """
+    from whyact.studies.simulations import ACTION_RULES, N_FEATURES, SAMPLERS, SNR_DB, Design
+    from whyact.studies.store import StudyError
+
+    chosen = SAMPLERS if sampler is None else () if sampler == "none" else tuple(dict.fromkeys(sampler.split(",")))
+    for name in chosen:
+        if name not in SAMPLERS:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(SAMPLERS)}.", param_hint="--sampler")
+    n_features = parse_numbers(features, "--features", int) or N_FEATURES
+    if min(n_features) < 1:
+        raise typer.BadParameter(f"{min(n_features)} is not positive.", param_hint="--features")
+    for option, number, least in (("--runs", runs, 1), ("--sweeps", sweeps, 2), ("--seed", seed, 0)):
+        if number is not None and number < least:
+            raise typer.BadParameter(f"{number} is less than {least}.", param_hint=option)
+    if not 0.25 < peak <= 1:
+        raise typer.BadParameter(
+            f"{peak:g} is not between 0.25, where no action is a favourite, and 1.", param_hint="--peak"
+        )
+    if actions not in ACTION_RULES:
+        raise typer.BadParameter(f"{actions!r} is not one of {', '.join(ACTION_RULES)}.", param_hint="--actions")
+    if not chosen and not peers:
+        raise typer.BadParameter("without a sampler and without peers there is nothing to run.", param_hint="--sampler")
+    if jobs == 0:
+        raise typer.BadParameter("0 runs at a time would never end.", param_hint="--jobs")
+    design = Design(
+        n_features=n_features,
+        snr_db=parse_numbers(snr, "--snr", float) or SNR_DB,
+        n_runs=runs or (20 if full else 1),
+        samplers=chosen,
+        sweeps=sweeps or (10_000 if full else None),
+        peers=peers,
+        seed=seed,
+        peak=peak,
+        action_rule=actions,
+    )
+    from whyact.studies.console import run_simulations
+
+    try:
+        run_simulations(out, design, jobs)
+    except StudyError as error:
+        raise typer.BadParameter(str(error), param_hint="--out") from None
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped. The finished runs are in {out}; the same command goes on from there.", err=True)
+        raise typer.Exit(130) from None
+
+
+@study.command()
+def page(
+    folder: Annotated[Path, typer.Argument(help="Folder of a simulation study.")],
+    out: Annotated[Path, typer.Option(help="The Markdown file to write; the figure goes beside it.")] = Path(
+        "simulations.md"
+    ),
+) -> None:
+    """Write the page of results from the rows of a simulation study."""
+    from whyact.studies.results_page import write_page
+    from whyact.studies.store import StudyError
+
+    try:
+        written = write_page(folder, out)
+    except StudyError as error:
+        raise typer.BadParameter(str(error), param_hint="FOLDER") from None
+    typer.echo(f"Written: {', '.join(str(path) for path in written)}")

@@ -251,7 +251,9 @@ class FeaturePolicyClassifier(
                 make_demonstrations(X, actions, unit),
                 target,
                 priors,
-                **length,
+                n_burn_in=length["n_burn_in"],
+                n_draws=length["n_draws"],
+                n_chains=length["n_chains"],
                 thin=self.thin,
                 n_jobs=self.n_jobs,
                 published=published,
@@ -287,7 +289,7 @@ class FeaturePolicyClassifier(
             raise ValueError(f"sampler: birth_probability must be at least 0 and below 1, got {birth_probability!r}.")
         if not -1 <= merge_correlation <= 1:
             raise ValueError(f"sampler: merge_correlation must be between -1 and 1, got {merge_correlation!r}.")
-        if not (isinstance(n_indicators, Integral) and n_indicators >= 1):
+        if not isinstance(n_indicators, int | np.integer) or n_indicators < 1:
             raise ValueError(f"sampler: n_indicators must be a whole number above 0, got {n_indicators!r}.")
         return AsPublished(float(birth_probability), float(merge_correlation), int(n_indicators))
 

@@ -1,0 +1,1 @@
+"""Other ways to learn from demonstrations, with the face of scikit-learn."""

@@ -1,0 +1,129 @@
+"""The paper's Figure 2: six panels over the number of features, one line for each SNR and sampler."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from whyact.studies.peers import ACCURACIES, COUNTS
+from whyact.studies.summary import Results, root_mean_square
+
+PANELS = {
+    "rmse_features": "(a) features: RMSE of F",
+    "rmse_substates": "(b) substates: RMSE of S",
+    "rmse_states": "(c) reconstructed states: RMSE of X = S F",
+    "mad_policies": "(d) policies: RMSE of the mean absolute deviation",
+    "accuracy_mmse": "(e) accuracy of predicted actions: MMSE, and MAP (thin dots)",
+    "n_features_error": "(f) number of features: RMSE of K",
+}
+# the paper's order: (a) to (c) in the left column, (d) to (f) in the right one
+PLACES = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)]
+UNITS = ("unit of F", "unit of S", "unit of X", "probability", "share correct", "features")
+LOOKS: dict[str, dict[str, Any]] = {
+    "exact": {"linestyle": "-", "marker": "o"},
+    "as-published": {"linestyle": (0, (4, 2)), "marker": "s", "markerfacecolor": "white"},
+}
+REFERENCES = {"lr": ":", "simplex": "-.", "ceiling": "-"}
+COUNT_REFERENCES = {"minka": "-.", "bicv": ":"}
+GREY = "0.35"
+
+
+def plot_figure2(results: Results):
+    """Draw it; SNRs are told apart by colour, samplers by line style and marker, peers are grey."""
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    snrs = sorted(results.runs["snr"].unique())
+    sizes = sorted(results.runs["n_features"].unique())
+    # dark to light as the noise falls: ordered, and safe for colour-blind readers
+    colours = dict(zip(snrs, matplotlib.colormaps["viridis"](np.linspace(0.0, 0.85, len(snrs))), strict=True))
+    figure = Figure(figsize=(12, 13), layout="constrained")
+    axes = figure.subplots(3, 2, squeeze=False)
+    for (measure, title), place in zip(PANELS.items(), PLACES, strict=True):
+        axis = axes[place]
+        for i, sampler in enumerate(results.samplers):
+            cells = results.cells(sampler, measure)
+            # beside each other, so that error bars can be told apart
+            for j, snr in enumerate(snrs):
+                points = [(k, cells[k, snr]) for k in sizes if (k, snr) in cells]
+                shift = 0.09 * (j - (len(snrs) - 1) / 2) + 0.04 * i
+                axis.errorbar(
+                    [k + shift for k, _ in points],
+                    [estimate.value for _, estimate in points],
+                    [np.nan_to_num(estimate.error) for _, estimate in points],
+                    color=colours[snr], lw=1.4, ms=4.5, elinewidth=0.9, capsize=2, **LOOKS[sampler],
+                )  # fmt: skip
+            if measure == "accuracy_mmse":
+                add_map(axis, results, sampler, sizes, colours)
+        axis.set_title(title, loc="left", fontsize=11)
+        axis.set_xticks(sizes)
+        axis.set_xlabel("true number of features K")
+        axis.grid(axis="y", color="0.9", lw=0.7)
+        axis.set_axisbelow(True)
+        axis.spines[["top", "right"]].set_visible(False)
+        if measure != "accuracy_mmse":
+            axis.set_ylim(bottom=0)
+    for place, unit in zip(PLACES, UNITS, strict=True):
+        axes[place].set_ylabel(unit)
+    if len(results.peers):
+        add_peers(axes[1, 1], axes[2, 1], results)
+    handles = [
+        Line2D([], [], color="k", lw=1.4, ms=5, label=describe(results, sampler), **LOOKS[sampler])
+        for sampler in results.samplers
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+    handles = [Line2D([], [], color=colours[snr], lw=3, label=f"SNR {snr:g} dB") for snr in snrs]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
+    return figure
+
+
+def add_map(axis, results: Results, sampler: str, sizes, colours) -> None:
+    """Accuracy with MAP, without its errors, which are those of MMSE."""
+    cells = results.cells(sampler, "accuracy_map")
+    for snr, colour in colours.items():
+        points = [(k, cells[k, snr].value) for k in sizes if (k, snr) in cells]
+        axis.plot(*zip(*points, strict=True), color=colour, ls=":", lw=0.9, marker=LOOKS[sampler]["marker"], ms=1.5)
+
+
+def describe(results: Results, sampler: str) -> str:
+    rows = results.of(sampler)
+    counts = rows.groupby(["n_features", "snr"]).size()
+    runs = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
+    return f"{sampler} sampler (runs a cell: {runs}; sweeps: {rows['sweeps'].iloc[0]:,})"
+
+
+def add_peers(accuracy_axis, count_axis, results: Results) -> None:
+    """Grey lines of existing tools, averaged over the SNRs."""
+    by_size = results.peers.groupby("n_features")
+    for axis, references, names, curve in (
+        (accuracy_axis, REFERENCES, ACCURACIES, lambda rows, name: rows[f"accuracy_{name}"].mean()),
+        (
+            count_axis,
+            COUNT_REFERENCES,
+            COUNTS,
+            lambda rows, name: root_mean_square(rows[f"n_features_{name}"] - rows["n_features"]).value,
+        ),
+    ):
+        lines = [
+            axis.plot(
+                [k for k, _ in by_size], [curve(rows, name) for _, rows in by_size],
+                color=GREY, ls=style, lw=2, zorder=1.5, label=names[name],
+            )[0]
+            for name, style in references.items()
+        ]  # fmt: skip
+        axis.legend(
+            handles=lines, title="peers, mean over SNRs", fontsize=8.5, title_fontsize=8.5, frameon=False, loc="best"
+        )
+
+
+def save_figure2(results: Results, stem: Path) -> list[Path]:
+    """Save as SVG and PNG, the same file for the same rows."""
+    import matplotlib
+
+    paths = [stem.with_suffix(".svg"), stem.with_suffix(".png")]
+    with matplotlib.rc_context({"svg.hashsalt": "whyact"}):
+        figure = plot_figure2(results)
+        figure.savefig(paths[0], metadata={"Date": None})
+        figure.savefig(paths[1], dpi=110)
+    return paths
