@@ -152,7 +152,7 @@ def run_births(rng, n, state, observations, scale, data, target, moves):
             observations[row, 1] = mean + rng.standard_normal() / math.sqrt(scale) if scale > 0.0 else 0.0
         column = residuals_of_dimension(1, substates, features, data)
         substates, features, policies, weights, n_active, column, _, _ = propose_births(
-            rng, 1, substates, features, policies, weights, n_active, column, scale, state, data, target, moves
+            rng, 1, substates, features, policies, weights, n_active, column, scale, 0.8, state, data, target, moves
         )
         drawn[i, 0] = len(features)
         drawn[i, 1] = features.sum()
@@ -274,6 +274,23 @@ def test_features_that_correlate_are_merged_with_both_activations_and_the_mean_p
     np.testing.assert_allclose(merged, [[1.1, 2.0, 3.2, 0.1], [3.0, 0.5, 0.0, 1.0]])
     np.testing.assert_allclose(merged_substates, [[0.75, 1.0], [0.5, 0.5]])
     np.testing.assert_allclose(merged_policies, [[0.6, 0.4], [0.5, 0.5]])
+
+
+def test_a_merged_feature_is_compared_with_all_others():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        features = np.abs(np.array([1.0, 2.0, 3.0, 4.0, 5.0]) + rng.normal(0, 0.7, (4, 5)))
+        merged = merge_similar(np.full((4, 2), 0.25), features, np.full((4, 2), 0.5), 0.9, 5)[1]
+        correlations = np.corrcoef(merged)
+        assert len(merged) == 1 or correlations[np.triu_indices(len(merged), 1)].max() <= 0.9 + 1e-12
+
+
+def test_a_threshold_of_one_never_merges():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        features = np.zeros((2, 5))
+        features[:, 3] = rng.exponential(size=2)
+        assert len(merge_similar(np.full((2, 2), 0.25), features, np.full((2, 2), 0.5), 1.0, 5)[1]) == 2
 
 
 def test_features_below_the_threshold_stay():

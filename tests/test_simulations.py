@@ -25,7 +25,7 @@ from whyact.studies.simulations import (
     sampler_rows,
     timing_rows,
 )
-from whyact.studies.store import RowStore, StudyError, locked, open_folder
+from whyact.studies.store import RowStore, StudyError, check_settings, locked
 from whyact.studies.summary import average, read_results, root_mean_square
 
 runner = CliRunner()
@@ -218,7 +218,7 @@ def test_a_study_stopped_between_runs_ends_with_the_same_rows(whole, tmp_path):
 
     seen = []
 
-    def stop_after_three(task, measured, seconds):
+    def stop_after_three(task):
         seen.append(task)
         if len(seen) == 3:
             raise Stop
@@ -235,7 +235,7 @@ def test_a_study_stopped_between_runs_ends_with_the_same_rows(whole, tmp_path):
 
 @pytest.mark.parametrize("n_bytes", [1, 25, 90])
 def test_a_line_cut_short_is_done_again(whole, tmp_path, n_bytes):
-    open_folder(tmp_path, SMALL.settings())
+    check_settings(tmp_path, SMALL.settings())
     (tmp_path / "runs.csv").write_bytes((whole / "runs.csv").read_bytes()[:-n_bytes])
     run_study(tmp_path, SMALL, n_jobs=1)
     assert read_files(tmp_path) == read_files(whole)
@@ -295,7 +295,7 @@ def test_another_seed_or_budget_needs_another_folder(whole):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no lock on Windows")
 def test_two_studies_do_not_write_to_one_folder(tmp_path):
-    open_folder(tmp_path, SMALL.settings())
+    check_settings(tmp_path, SMALL.settings())
     with locked(tmp_path), pytest.raises(StudyError, match="another study is writing"), locked(tmp_path):
         pass
 
@@ -303,10 +303,10 @@ def test_two_studies_do_not_write_to_one_folder(tmp_path):
 def test_foreign_files_are_refused_and_left_alone(tmp_path):
     (tmp_path / "data.csv").write_text("a,b\n1,2\n")
     with pytest.raises(StudyError, match=r"no study\.json"):
-        open_folder(tmp_path, {})
+        check_settings(tmp_path, {})
     (tmp_path / "study.json").write_text("[1]")
     with pytest.raises(StudyError, match="not the JSON file of a study"):
-        open_folder(tmp_path, {})
+        check_settings(tmp_path, {})
     store = RowStore(tmp_path / "data.csv", {"a": int, "c": int}, ("a",), {})
     with pytest.raises(StudyError, match="other columns"):
         store.read()
@@ -314,6 +314,23 @@ def test_foreign_files_are_refused_and_left_alone(tmp_path):
     (tmp_path / "rows.csv").write_text("a,b [m]\n1,2.5\nx,3\n")
     with pytest.raises(StudyError, match="line 3"):
         store.read()
+
+
+def test_a_run_that_fails_does_not_take_the_others_with_it(whole, tmp_path, monkeypatch):
+    from whyact.studies import simulations
+
+    def fail_once(data_set, sampler, sweeps):
+        if (data_set.snr_db, data_set.run, sampler) == (20.0, 1, "exact"):
+            raise FloatingPointError("too hot")
+        return run_sampler(data_set, sampler, sweeps)
+
+    monkeypatch.setattr(simulations, "run_sampler", fail_once)
+    with pytest.raises(StudyError, match=r"1 of 8 runs failed, the first one \(K = 5, 20 dB, run 1, exact\)"):
+        run_study(tmp_path, SMALL, n_jobs=1)
+    assert len(sampler_rows(tmp_path).read()) == 7
+    monkeypatch.undo()
+    run_study(tmp_path, SMALL, n_jobs=1)
+    assert read_files(tmp_path) == read_files(whole)
 
 
 def test_design_lists_every_run_once():
@@ -329,6 +346,7 @@ def test_design_lists_every_run_once():
 def test_command_prints_the_table_and_draws_the_figure(whole, tmp_path):
     for path in whole.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert all(row["chains_agree"] is None for row in sampler_rows(whole).read() if row["sampler"] != "exact")
     options = ["--features", "5", "--snr", "20,30", "--runs", "2", "--sweeps", "20", "--no-peers", "--jobs", "1"]
     result = runner.invoke(app, ["study", "simulations", *options, "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
@@ -355,7 +373,10 @@ def unwrap(output):
         (["--snr", "10,nan"], "'nan' is not a number"),
         (["--snr", ""], "'' is not a number"),
         (["--features", "5.5"], "'5.5' is not a whole number"),
-        (["--features", "0"], "0 is not positive"),
+        (["--features", "1"], "1 is not between 2"),
+        (["--features", "31"], "and 30, the dimension"),
+        (["--snr", "4000"], "4000 dB is not between"),
+        (["--features", "9" * 400], "is not a whole number"),
         (["--peak", "0.2"], "0.2 is not between"),
         (["--actions", "random"], "'random' is not one of"),
         (["--jobs", "0"], "0 runs at a time"),

@@ -76,9 +76,10 @@ def parse_numbers(text: str | None, option: str, kind: type) -> tuple | None:
     for part in text.split(","):
         try:
             number = kind(part)
-        except ValueError:
-            number = float("nan")
-        if not isfinite(number):
+            fits = isfinite(number)
+        except (ValueError, OverflowError):
+            fits = False
+        if not fits:
             name = "a whole number" if kind is int else "a number"
             raise typer.BadParameter(f"{part.strip()!r} is not {name}.", param_hint=option)
         numbers.append(number)
@@ -122,13 +123,28 @@ def simulations(
     from whyact.studies.simulations import ACTION_RULES, N_FEATURES, SAMPLERS, SNR_DB, Design
     from whyact.studies.store import StudyError
 
-    chosen = SAMPLERS if sampler is None else () if sampler == "none" else tuple(dict.fromkeys(sampler.split(",")))
+    chosen = (
+        SAMPLERS
+        if sampler is None
+        else ()
+        if sampler == "none"
+        else tuple(dict.fromkeys(name.strip() for name in sampler.split(",")))
+    )
     for name in chosen:
         if name not in SAMPLERS:
             raise typer.BadParameter(f"{name!r} is not one of {', '.join(SAMPLERS)}.", param_hint="--sampler")
     n_features = parse_numbers(features, "--features", int) or N_FEATURES
-    if min(n_features) < 1:
-        raise typer.BadParameter(f"{min(n_features)} is not positive.", param_hint="--features")
+    for number in n_features:
+        if not 2 <= number <= 30:
+            raise typer.BadParameter(
+                f"{number} is not between 2, below which there is one action only, and 30, the dimension of the "
+                "observations.",
+                param_hint="--features",
+            )
+    snr_db = parse_numbers(snr, "--snr", float) or SNR_DB
+    for number in snr_db:
+        if not -100 <= number <= 200:
+            raise typer.BadParameter(f"{number:g} dB is not between -100 and 200 dB.", param_hint="--snr")
     for option, number, least in (("--runs", runs, 1), ("--sweeps", sweeps, 2), ("--seed", seed, 0)):
         if number is not None and number < least:
             raise typer.BadParameter(f"{number} is less than {least}.", param_hint=option)
@@ -144,7 +160,7 @@ def simulations(
         raise typer.BadParameter("0 runs at a time would never end.", param_hint="--jobs")
     design = Design(
         n_features=n_features,
-        snr_db=parse_numbers(snr, "--snr", float) or SNR_DB,
+        snr_db=snr_db,
         n_runs=runs or (20 if full else 1),
         samplers=chosen,
         sweeps=sweeps or (10_000 if full else None),
@@ -178,5 +194,7 @@ def page(
     try:
         written = write_page(folder, out)
     except StudyError as error:
-        raise typer.BadParameter(str(error), param_hint="FOLDER") from None
+        raise typer.BadParameter(str(error), param_hint="FOLDER or --out") from None
+    except ImportError:
+        raise typer.BadParameter("the figure needs matplotlib: install whyact[plot].", param_hint="--out") from None
     typer.echo(f"Written: {', '.join(str(path) for path in written)}")

@@ -42,9 +42,10 @@ class FeaturePolicyClassifier(
     Parameters
     ----------
     n_burn_in : int or None, default=None
-        Sweeps of each chain before the first draw; None means 1500 (5000 as published). During the first two thirds
-        the observations' weight rises from 2% to its value, so that chains do not freeze in a poor mode; from 300
-        sweeps on, features that say the same are merged three times. The sweeps that this takes are not counted.
+        Sweeps of each chain before the first draw; None means 1500 (5000 as published). With the exact sampler the
+        observations' weight rises from 2% to its value during the first two thirds, so that chains do not freeze in a
+        poor mode; from 300 sweeps on, features that say the same are merged three times. The sweeps that this takes
+        are not counted.
     n_draws : int or None, default=None
         Sweeps of each chain after the burn-in, of which every `thin`-th is kept; None means 1500 (5000 as published).
     thin : int, default=5
@@ -75,15 +76,16 @@ class FeaturePolicyClassifier(
         so that the unit of X changes nothing but the unit of the features (as published: leaves them as they are).
     sampler : {"exact", "as-published"} or AsPublished, default="exact"
         - "exact": every step leaves the posterior invariant; annealed burn-in.
-        - "as-published": the algorithm of Sec. 4 as the authors describe it, for comparison, with Table 1 as default:
+        - "as-published": the algorithm of Sec. 4.1 and 4.2 as the authors describe it, to compare; Table 1 as default:
           10,000 sweeps of one chain, from one feature drawn from the prior; P+, T_corr and N_t can be given as
           `AsPublished(birth_probability=0.01, merge_correlation=0.9, n_indicators=1000)`. Misprints that cannot be
-          meant are corrected: the mean of the weights' conditional, the halves in that of gamma_w, the share of each
-          substate level in the slab, and the Dirichlet of the policies. Kept although not exact: activations are
-          drawn given their weights, of which inactive ones come from a truncated normal instead of the prior; births
-          come from the prior and their acceptance ignores the actions; N_t pooled indicators make policies too sure;
-          features that correlate by more than T_corr are merged in every sweep; newborn features are appended; the
-          chosen draw is the one of highest joint density over all numbers of features.
+          meant are corrected: the mean of the weights' conditional, the halves in that of gamma_w (and only active
+          weights count), the share of each substate level in the slab, the Dirichlet of the policies. Kept although
+          not exact: activations are drawn given their weights, of which inactive ones come from a truncated normal
+          instead of the prior; births come from the prior and their acceptance ignores the actions; N_t pooled
+          indicators make policies too sure; features that correlate by more than T_corr are merged in every sweep;
+          newborn features are appended; the chosen draw is the one of highest joint density among those kept, over
+          all numbers of features.
     n_jobs : int or None, default=None
         Number of processes for the chains (threads in prediction). The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -93,10 +95,10 @@ class FeaturePolicyClassifier(
     Attributes
     ----------
     components_ : ndarray (K, D)
-        The features of the chosen draw: the best one among those with the most probable K. Sorted by how much of each
-        is in the demonstrations.
+        The features of the chosen draw: the best one among those with the most probable K (see `sampler`). Sorted by
+        how much of each is in the demonstrations.
     n_components_ : int
-        The most probable number of features.
+        The most probable number of features (as published: that of the chosen draw).
     policies_ : ndarray (K, U)
         The policy of each feature; columns as `classes_`.
     substates_ : ndarray (N, K)

@@ -16,8 +16,8 @@ def describe(model, *, column_names=None, n_entries: int = 4) -> str:
     names = column_names
     if names is None:
         names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(model.n_features_in_)])
-    probability = posterior.n_features_probabilities[posterior.modal_n_features]
     count = model.n_components_
+    probability = posterior.n_features_probabilities[count]
     n_rows = len(model.substates_)
     lines = [
         f"{count} feature{'s' * (count != 1)} explain{'s' * (count == 1)} {n_rows} demonstrations "

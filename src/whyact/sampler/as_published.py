@@ -1,4 +1,4 @@
-"""The paper's own algorithm (Sec. 4), as the authors describe it.
+"""The paper's own algorithm (Sec. 4.1 and 4.2), as the authors describe it.
 
 It shares the substates, the truncated normal, the indicators and the conjugate draws with the exact sampler. The rest
 is its own, and is kept as published even where it does not leave the posterior invariant:
@@ -11,10 +11,14 @@ is its own, and is kept as published even where it does not leave the posterior 
 - features whose entries correlate by more than T_corr are merged, in every sweep;
 - newborn features are appended.
 
-Misprints that cannot be meant are corrected: the mean of the weights, the halves in the conditional of gamma_w, the
-share of each level in the slab, and the Dirichlet of the policies. The paper leaves open, and we chose: Gamma proposals
-around the present value, with the shapes below; beta_a proposed from its prior; what becomes of the substates (summed,
-at most one) and of the weights (averaged where both are active) of merged features.
+Misprints that cannot be meant are corrected: the mean of the weights; the halves in the conditional of gamma_w, in
+which only active weights count; the share of each level in the slab; the Dirichlet of the policies.
+
+The paper leaves open, and we chose: the sections' order as that of a sweep, with merging at its end; Gamma proposals
+around the present value, with the shapes below; what becomes of the substates (summed, at most one) and of the weights
+(averaged where both are active) of merged features; and, as in the exact sampler, uniform actions for a row without
+features, a Beta(1, 1) prior of the sparsity, Gamma distributions with shape and rate. beta_a is proposed from its
+prior, which is how we remember Knowles & Ghahramani.
 """
 
 import math
@@ -36,7 +40,7 @@ from whyact.sampler.policies import draw_dirichlet, draw_indicator_counts, log_a
 from whyact.sampler.substates import draw_substates
 from whyact.sampler.sweep import SweepInfo
 
-# Shapes of the Gamma proposals: steps of about 3% for the noise, whose prior is as narrow, and of 30% for alpha_phi.
+# Shapes of the Gamma proposals: steps of 3% for the noise, whose conditionals are as narrow, and of 30% for alpha_phi.
 NOISE_PROPOSAL_SHAPE = 1000.0
 POLICY_PROPOSAL_SHAPE = 10.0
 
@@ -140,7 +144,9 @@ def log_proposal_over_prior(count, rate, birth_probability):
 
 
 @kernel
-def propose_births(rng, d, substates, features, policies, weights, n_active, column, scale, state, data, target, moves):
+def propose_births(
+    rng, d, substates, features, policies, weights, n_active, column, scale, weight_scale, state, data, target, moves
+):
     """Replace the features that only dimension d holds by new ones from the prior; return all that changed.
 
     Accepted with the ratio of the observations' likelihoods, times that of the P+ mixture to the prior.
@@ -164,7 +170,7 @@ def propose_births(rng, d, substates, features, policies, weights, n_active, col
     new_substates = np.zeros((n_new, n_rows))
     for i in range(n_new):
         for e in range(n_dimensions):
-            new_weights[i, e] = draw_weight(rng, state.weight_scale, target.positive)
+            new_weights[i, e] = draw_weight(rng, weight_scale, target.positive)
         sparsity = draw_sparsity(rng, target.sparsity_zero, target.sparsity_nonzero)
         for n in range(n_rows):
             if rng.random() >= sparsity:
@@ -174,7 +180,7 @@ def propose_births(rng, d, substates, features, policies, weights, n_active, col
     log_ratio = -0.5 * scale * (np.dot(changed, changed) - np.dot(column, column))
     log_ratio += log_proposal_over_prior(n_old, rate, moves.birth_probability)
     log_ratio -= log_proposal_over_prior(n_new, rate, moves.birth_probability)
-    if -rng.standard_exponential() > log_ratio:
+    if not -rng.standard_exponential() < log_ratio:
         return substates, features, policies, weights, n_active, column, 0, 0
 
     for k in range(len(features) - 1, -1, -1):
@@ -197,6 +203,28 @@ def propose_births(rng, d, substates, features, policies, weights, n_active, col
     return substates, features, policies, weights, n_active, changed, n_new, n_old
 
 
+@kernel
+def draw_activations_and_births(
+    rng, substates, features, policies, weights, scale, weight_scale, state, data, target, moves
+):
+    """For each dimension, draw the activations of the features there, then propose new ones."""
+    n_active = count_active(features)
+    n_births = 0
+    n_deaths = 0
+    for d in range(features.shape[1]):
+        column = residuals_of_dimension(d, substates, features, data)
+        draw_activations_of_dimension(
+            rng, d, substates, features, weights, n_active, column, scale, state.ibp_concentration, data
+        )
+        substates, features, policies, weights, n_active, column, n_new, n_old = propose_births(
+            rng, d, substates, features, policies, weights, n_active, column, scale, weight_scale, state, data, target,
+            moves,
+        )  # fmt: skip
+        n_births += n_new
+        n_deaths += n_old
+    return substates, features, policies, n_births, n_deaths
+
+
 # --- merging --------------------------------------------------------------------------------------------------------
 
 
@@ -206,7 +234,7 @@ def correlation(first, second):
     a = first - first.mean()
     b = second - second.mean()
     product = np.dot(a, a) * np.dot(b, b)
-    return np.dot(a, b) / math.sqrt(product) if product > 0.0 else 0.0
+    return min(np.dot(a, b) / math.sqrt(product), 1.0) if product > 0.0 else 0.0
 
 
 @kernel
@@ -218,22 +246,22 @@ def merge_similar(substates, features, policies, threshold, n_levels):
     i = 0
     while i < len(features):
         j = i + 1
-        while j < len(features):
-            if correlation(features[i], features[j]) <= threshold:
-                j += 1
-                continue
-            for d in range(features.shape[1]):
-                both = features[i, d] != 0.0 and features[j, d] != 0.0
-                features[i, d] = (features[i, d] + features[j, d]) * (0.5 if both else 1.0)
-            for n in range(substates.shape[1]):
-                level = int((substates[i, n] + substates[j, n]) * (n_levels - 1) + 0.5)
-                substates[i, n] = min(level, n_levels - 1) / (n_levels - 1)
-            policies[i] = 0.5 * (policies[i] + policies[j])
-            features = remove_row(features, j)
-            substates = remove_row(substates, j)
-            policies = remove_row(policies, j)
-            j = i + 1  # the merged feature may resemble one already looked at
-        i += 1
+        while j < len(features) and correlation(features[i], features[j]) <= threshold:
+            j += 1
+        if j == len(features):
+            i += 1
+            continue
+        for d in range(features.shape[1]):
+            both = features[i, d] != 0.0 and features[j, d] != 0.0
+            features[i, d] = (features[i, d] + features[j, d]) * (0.5 if both else 1.0)
+        for n in range(substates.shape[1]):
+            level = int((substates[i, n] + substates[j, n]) * (n_levels - 1) + 0.5)
+            substates[i, n] = min(level, n_levels - 1) / (n_levels - 1)
+        policies[i] = 0.5 * (policies[i] + policies[j])
+        features = remove_row(features, j)
+        substates = remove_row(substates, j)
+        policies = remove_row(policies, j)
+        i = 0  # the merged feature may resemble any other
     return substates, features, policies
 
 
@@ -242,7 +270,7 @@ def merge_similar(substates, features, policies, threshold, n_levels):
 
 @kernel
 def log_gamma_density(x, shape, rate):
-    """Log density of Gamma(shape, rate), without its constant if the shape does not change."""
+    """Log density of Gamma(shape, rate)."""
     return shape * math.log(rate) - math.lgamma(shape) + (shape - 1.0) * math.log(x) - rate * x
 
 
@@ -338,34 +366,27 @@ def draw_ibp_as_published(rng, features, concentration, target):
 
 @kernel
 def run_sweeps_as_published(rng, state, observation_weights, data, target, moves):
-    """Go through Sec. 4.1 once for each observation weight, in the paper's order."""
+    """Go through Sec. 4.1 once for each observation weight, in the order of its subsections, then merge (Sec. 4.2)."""
     info = SweepInfo(0, 0, 0.0)
     n_dimensions = data.observations.shape[1]
     for observation_weight in observation_weights:
         substates = state.substates.copy()
         features = state.features.copy()
-        policies = state.policies
-        scale = observation_weight / state.noise_variance
-        draw_substates(rng, substates, features, policies, scale, data, target)
-        weights = draw_weights(rng, substates, features, scale, state.weight_scale, data, target)
-        n_active = count_active(features)
         squares = 0.0
-        n_births = 0
-        n_deaths = 0
         for d in range(n_dimensions):
             column = residuals_of_dimension(d, substates, features, data)
-            draw_activations_of_dimension(
-                rng, d, substates, features, weights, n_active, column, scale, state.ibp_concentration, data
-            )
-            substates, features, policies, weights, n_active, column, n_new, n_old = propose_births(
-                rng, d, substates, features, policies, weights, n_active, column, scale, state, data, target, moves
-            )
             squares += np.dot(column, column)
-            n_births += n_new
-            n_deaths += n_old
         noise_variance, noise_shape, noise_rate = draw_noise_as_published(
             rng, squares, state.noise_shape, state.noise_rate, observation_weight, data, target
         )
+        scale = observation_weight / noise_variance
+        draw_substates(rng, substates, features, state.policies, scale, data, target)
+        weights = draw_weights(rng, substates, features, scale, state.weight_scale, data, target)
+        weight_scale = draw_weight_scale(rng, features, target)
+        substates, features, policies, n_births, n_deaths = draw_activations_and_births(
+            rng, substates, features, state.policies, weights, scale, weight_scale, state, data, target, moves
+        )
+        ibp_mass, ibp_concentration = draw_ibp_as_published(rng, features, state.ibp_concentration, target)
         counts = draw_indicator_counts(rng, substates, policies, moves.n_indicators, data)
         policies = np.empty_like(policies)
         for k in range(len(policies)):
@@ -374,8 +395,6 @@ def run_sweeps_as_published(rng, state, observation_weights, data, target, moves
         substates, features, policies = merge_similar(
             substates, features, policies, moves.merge_correlation, target.n_levels
         )
-        weight_scale = draw_weight_scale(rng, features, target)
-        ibp_mass, ibp_concentration = draw_ibp_as_published(rng, features, state.ibp_concentration, target)
         state = State(
             substates, features, policies, noise_variance, noise_shape, noise_rate,
             weight_scale, ibp_mass, ibp_concentration, policy_concentration,

@@ -6,15 +6,21 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from whyact.sampler.compiling import is_compiled
 from whyact.studies.simulations import Design, run_study
-from whyact.studies.store import open_folder
+from whyact.studies.store import make_folder
 from whyact.studies.summary import Results, read_results
+
+# The kernel that runs the sweeps of each sampler.
+SWEEPERS = {"exact": "run_sweeps", "as-published": "run_sweeps_as_published"}
 
 
 def run_simulations(folder: Path, design: Design, n_jobs: int) -> None:
     """Run what is left of the study, then show what it found."""
     console = Console()
-    open_folder(folder, design.settings())  # what is wrong with it is said before a bar appears
+    make_folder(folder)  # what is wrong with it is said before a bar appears
+    if not all(is_compiled(SWEEPERS[sampler]) for sampler in design.samplers):
+        console.print("The first study compiles the sampler's kernels, about a minute.", highlight=False)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -37,7 +43,7 @@ def run_simulations(folder: Path, design: Design, n_jobs: int) -> None:
             )
             bar.update(task, total=len(undone), description="simulations")
 
-        def on_done(done, measured, seconds):
+        def on_done(done):
             bar.update(task, advance=1)
 
         run_study(folder, design, n_jobs=n_jobs, on_start=on_start, on_done=on_done)
@@ -56,7 +62,7 @@ def show(results: Results, folder: Path, console: Console) -> None:
             f"{line.off_by:.2f}" if line.off_by else "",
         )
     console.print(table)
-    console.print("Means over all cells, ± one standard error. MAP stands for the paper's estimator.", highlight=False)
+    console.print("Means over all cells, ± one standard error.", highlight=False)
     if len(results.runs) == 0:
         return
     try:

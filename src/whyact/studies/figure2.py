@@ -51,7 +51,7 @@ def plot_figure2(results: Results):
                 axis.errorbar(
                     [k + shift for k, _ in points],
                     [estimate.value for _, estimate in points],
-                    [np.nan_to_num(estimate.error) for _, estimate in points],
+                    [estimate.error for _, estimate in points],
                     color=colours[snr], lw=1.4, ms=4.5, elinewidth=0.9, capsize=2, **LOOKS[sampler],
                 )  # fmt: skip
             if measure == "accuracy_mmse":
@@ -62,12 +62,13 @@ def plot_figure2(results: Results):
         axis.grid(axis="y", color="0.9", lw=0.7)
         axis.set_axisbelow(True)
         axis.spines[["top", "right"]].set_visible(False)
-        if measure != "accuracy_mmse":
-            axis.set_ylim(bottom=0)
     for place, unit in zip(PLACES, UNITS, strict=True):
         axes[place].set_ylabel(unit)
     if len(results.peers):
         add_peers(axes[1, 1], axes[2, 1], results)
+    for (measure, _), place in zip(PANELS.items(), PLACES, strict=True):
+        if measure != "accuracy_mmse":
+            axes[place].set_ylim(bottom=0)
     handles = [
         Line2D([], [], color="k", lw=1.4, ms=5, label=describe(results, sampler), **LOOKS[sampler])
         for sampler in results.samplers
@@ -79,7 +80,7 @@ def plot_figure2(results: Results):
 
 
 def add_map(axis, results: Results, sampler: str, sizes, colours) -> None:
-    """Accuracy with MAP, without its errors, which are those of MMSE."""
+    """Accuracy with MAP, thin and without error bars, so that the panel stays legible."""
     cells = results.cells(sampler, "accuracy_map")
     for snr, colour in colours.items():
         points = [(k, cells[k, snr].value) for k in sizes if (k, snr) in cells]

@@ -4,6 +4,7 @@ Each is a scikit-learn pipeline whose settings are chosen by cross-validation in
 what someone reaches who is told the true features and policies.
 """
 
+import tempfile
 import warnings
 
 import numpy as np
@@ -38,7 +39,7 @@ ACCURACIES = {
     "simplex": "simplex factors + EM",
     "ceiling": "true features and policies",
 }
-COUNTS = {"minka": "Minka's MLE + 1", "bicv": "bi-cross-validation", "nmf_lr_cv": "NMF + LR, K by CV"}
+COUNTS = {"minka": "Minka's MLE + 1", "bicv": "bi-cross-validation"}
 
 REGULARISATION = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
 
@@ -48,14 +49,14 @@ def clip_at_zero(X):
 
 
 def make_nmf(n_components):
-    return NMF(n_components, init="nndsvda", max_iter=400, tol=1e-3, random_state=0)
+    return NMF(n_components, init="nndsvda", max_iter=2000, tol=1e-5, random_state=0)
 
 
-def make_peers(n_features: int, n_columns: int, seed: int) -> dict:
-    """Each peer as an estimator and the settings to choose from."""
+def make_peers(n_features: int, n_columns: int, seed: int, memory=None) -> dict:
+    """Each peer as an estimator and the settings to choose from; `memory` keeps factors for the next regularisation."""
     regression = LogisticRegression(max_iter=2000)
     regularisation = {"logisticregression__C": REGULARISATION}
-    some_counts = [k for k in (4, 6, 8, 10, 13, 16, 20) if k < n_columns]
+    some_counts = [k for k in (3, 5, 7, 9, 12, 15, 18, 21) if k < n_columns]
     return {
         "lr": (make_pipeline(StandardScaler(), regression), regularisation),
         "lda": (LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), {}),
@@ -80,15 +81,19 @@ def make_peers(n_features: int, n_columns: int, seed: int) -> dict:
             {"mlpclassifier__alpha": [0.01, 1.0, 10.0]},
         ),
         "pca_lr": (
-            make_pipeline(PCA(random_state=seed), StandardScaler(), regression),
+            make_pipeline(PCA(random_state=seed), StandardScaler(), regression, memory=memory),
             {"pca__n_components": some_counts, "logisticregression__C": [0.1, 1.0, 10.0]},
         ),
         "nmf_lr_known": (
-            make_pipeline(FunctionTransformer(clip_at_zero), make_nmf(n_features), StandardScaler(), regression),
+            make_pipeline(
+                FunctionTransformer(clip_at_zero), make_nmf(n_features), StandardScaler(), regression, memory=memory
+            ),
             regularisation,
         ),
         "nmf_lr_cv": (
-            make_pipeline(FunctionTransformer(clip_at_zero), make_nmf(n_features), StandardScaler(), regression),
+            make_pipeline(
+                FunctionTransformer(clip_at_zero), make_nmf(n_features), StandardScaler(), regression, memory=memory
+            ),
             {"nmf__n_components": some_counts, "logisticregression__C": [1.0, 10.0]},
         ),
         "simplex": (make_pipeline(SimplexFactorization(), PolicyMixtureClassifier()), {}),
@@ -110,16 +115,15 @@ def run_peers(truth, seed: int) -> dict:
     """Accuracy of every peer, and the numbers of features found, with the names of the study's columns."""
     X, y = truth.train
     X_new, y_new = truth.test
-    accuracies, counts = {}, {"minka": count_by_minka(X), "bicv": count_by_bicrossvalidation(X)}
-    with warnings.catch_warnings():
+    accuracies = {}
+    counts = {"minka": count_by_minka(X), "bicv": count_by_bicrossvalidation(X)}
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         # rare actions have fewer rows than there are folds; a setting that does not converge is a setting that loses
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for name, (estimator, settings) in make_peers(len(truth.features), X.shape[1], seed).items():
+        for name, (estimator, settings) in make_peers(len(truth.features), X.shape[1], seed, folder).items():
             fitted = tune(name, estimator, settings, X, y, seed)
             accuracies[name] = float(fitted.score(X_new, y_new))
-            if name == "nmf_lr_cv":
-                counts[name] = int(fitted.best_params_["nmf__n_components"])
     accuracies["ceiling"] = float(np.mean(predict_with_truth(truth, X_new) == y_new))
     return {f"accuracy_{name}": accuracies[name] for name in ACCURACIES} | {
         f"n_features_{name}": counts[name] for name in COUNTS

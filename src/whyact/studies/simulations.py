@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from whyact import __version__
 from whyact.studies.measures import compare_with_truth
 from whyact.studies.peers import ACCURACIES, COUNTS, run_peers
-from whyact.studies.store import RowStore, StudyError, locked, open_folder
+from whyact.studies.store import RowStore, StudyError, check_settings, locked, make_folder
 
 N_FEATURES = (5, 7, 9, 12, 15, 18)
 SNR_DB = (10.0, 15.0, 20.0, 25.0, 30.0)
@@ -120,7 +120,7 @@ def make_estimator(sampler: str, sweeps: int, random_state: int):
     )
 
 
-def run_sampler(data_set: DataSet, sampler: str, sweeps: int) -> dict[str, float]:
+def run_sampler(data_set: DataSet, sampler: str, sweeps: int) -> dict[str, float | None]:
     """Fit one data set; return what is measured, with the names of the study's columns."""
     from whyact.posterior import ChainsDisagreeWarning
 
@@ -142,7 +142,7 @@ def run_sampler(data_set: DataSet, sampler: str, sweeps: int) -> dict[str, float
         "accuracy_mmse": accuracy_mmse,
         "accuracy_map": accuracy_map,
         **errors._asdict(),
-        "chains_agree": int(model.posterior_.chains_agree),
+        "chains_agree": int(model.posterior_.chains_agree) if model.posterior_.n_chains > 1 else None,
     }
 
 
@@ -240,13 +240,18 @@ def timing_rows(folder: Path) -> RowStore:
     return RowStore(folder / "timings.csv", columns, (*CELL, "method"), UNITS)
 
 
-def do_task(task: Task) -> tuple[Task, dict, float]:
+def do_task(task: Task) -> tuple[Task, dict | Exception, float]:
+    """Run a method on a data set; a run that fails must not take the others with it."""
     start = time.perf_counter()
-    with threadpool_limits(limits=1, user_api="blas"):
-        if task.method == "peers":
-            measured = run_peers(task.data_set.draw(), task.data_set.run)
-        else:
-            measured = run_sampler(task.data_set, task.method, task.sweeps)
+    measured: dict | Exception
+    try:
+        with threadpool_limits(limits=1, user_api="blas"):
+            if task.method == "peers":
+                measured = run_peers(task.data_set.draw(), task.data_set.run)
+            else:
+                measured = run_sampler(task.data_set, task.method, task.sweeps)
+    except (ArithmeticError, RuntimeError, ValueError) as error:
+        measured = error
     return task, measured, time.perf_counter() - start
 
 
@@ -275,31 +280,51 @@ def find_undone(folder: Path, tasks: list[Task]) -> list[Task]:
 def run_study(folder: Path, design: Design, *, n_jobs: int = -1, on_start=None, on_done=None) -> None:
     """Do what is not done yet, `n_jobs` runs at a time, and write each run's row as soon as it is finished.
 
-    `on_start(tasks, undone)` and `on_done(task, measured, seconds)` tell a progress bar.
+    `on_start(tasks, undone)` and `on_done(task)` tell a progress bar.
     """
-    open_folder(folder, design.settings())
+    make_folder(folder)
     with locked(folder):
+        check_settings(folder, design.settings())
         tasks = list_tasks(design)
         undone = find_undone(folder, tasks)
         if on_start:
             on_start(tasks, undone)
         if joblib.effective_n_jobs(n_jobs) > 1:
             compile_kernels({task.method for task in undone})
-        stores = sampler_rows(folder), peer_rows(folder), timing_rows(folder)
-        with stores[0].appending() as runs, stores[1].appending() as peers, stores[2].appending() as timings:
-            results = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-                joblib.delayed(do_task)(task) for task in undone
-            )
-            for task, measured, seconds in results:
-                row = {"n_features": task.data_set.n_features, "snr": task.data_set.snr_db, "run": task.data_set.run}
+        try:
+            failed = run_tasks(folder, undone, n_jobs, on_done)
+        except OSError as error:
+            raise StudyError(f"a row could not be written to {folder}: {error.strerror}.") from None
+    if failed:
+        task, reason = failed[0]
+        raise StudyError(
+            f"{len(failed)} of {len(undone)} runs failed, the first one (K = {task.data_set.n_features}, "
+            f"{task.data_set.snr_db:g} dB, run {task.data_set.run}, {task.method}) with: {reason}"
+        )
+
+
+def run_tasks(folder: Path, tasks: list[Task], n_jobs: int, on_done=None) -> list[tuple[Task, Exception]]:
+    """Run the tasks and append their rows; return those that failed."""
+    failed = []
+    stores = sampler_rows(folder), peer_rows(folder), timing_rows(folder)
+    with stores[0].appending() as runs, stores[1].appending() as peers, stores[2].appending() as timings:
+        results = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+            joblib.delayed(do_task)(task) for task in tasks
+        )
+        for task, measured, seconds in results:
+            row = {"n_features": task.data_set.n_features, "snr": task.data_set.snr_db, "run": task.data_set.run}
+            if isinstance(measured, Exception):
+                failed.append((task, measured))
+            else:
                 # the row that counts as done comes last: a kill between the two leaves a timing too many, not a gap
                 timings.append({**row, "method": task.method, "sweeps": task.sweeps, "seconds": round(seconds, 3)})
                 if task.method == "peers":
                     peers.append({**row, **measured})
                 else:
                     runs.append({**row, "sampler": task.method, "sweeps": task.sweeps, **measured})
-                if on_done:
-                    on_done(task, measured, seconds)
+            if on_done:
+                on_done(task)
+    return failed
 
 
 def compile_kernels(methods: set[str]) -> None:

@@ -20,6 +20,7 @@ except ImportError:  # not on Windows: two studies in one folder at once are not
     fcntl = None  # type: ignore[assignment]
 
 SETTINGS_FILE = "study.json"
+LOCK_FILE = ".lock"
 
 
 class StudyError(Exception):
@@ -28,7 +29,7 @@ class StudyError(Exception):
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file that appears whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -41,14 +42,18 @@ def write_whole(path: Path, text: str) -> None:
         raise
 
 
-def open_folder(folder: Path, settings: dict) -> None:
-    """Make the folder of a study, or check that the one that is there was begun with the same settings."""
+def make_folder(folder: Path) -> None:
+    """Make the folder of a study, or check that it can be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise StudyError(f"the folder {folder} cannot be written: {error.strerror}.") from None
+
+
+def check_settings(folder: Path, settings: dict) -> None:
+    """Write the settings of a new study, or check that the one that is there was begun with the same."""
     path = folder / SETTINGS_FILE
     if not path.exists():
         if any(folder.glob("*.csv")):
@@ -82,7 +87,7 @@ def locked(folder: Path) -> Iterator[None]:
     if fcntl is None:
         yield
         return
-    with (folder / SETTINGS_FILE).open("rb") as file:
+    with (folder / LOCK_FILE).open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -113,7 +118,10 @@ class RowStore:
         """All whole rows."""
         if not self.path.exists():
             return []
-        text = self.path.read_text(encoding="utf-8")
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise StudyError(f"{self.path} cannot be read as a CSV file.") from None
         whole = text[: text.rfind("\n") + 1]
         lines = list(csv.reader(io.StringIO(whole)))
         if not lines:

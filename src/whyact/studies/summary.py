@@ -80,11 +80,6 @@ class Results:
         """The measure in each cell (number of features, SNR)."""
         return {cell: summarise(rows, measure) for cell, rows in self.of(sampler).groupby(CELL)}
 
-    def lead(self, peer: str, measure: str = "accuracy_mmse", sampler: str = "exact") -> Estimate:
-        """Mean of the sampler's accuracy minus the peer's, over the data sets that both have seen."""
-        both = self.of(sampler).merge(self.peers, on=[*CELL, "run"])
-        return average(both[measure] - both[f"accuracy_{peer}"])
-
     def lines(self) -> list["Line"]:
         """One line for each method over all cells."""
         lines = []
