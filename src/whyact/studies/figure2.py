@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from whyact.studies.peers import ACCURACIES, COUNTS
+from whyact.studies.simulations import N_CHAINS
 from whyact.studies.summary import Results, root_mean_square
 
 PANELS = {
@@ -13,7 +14,7 @@ PANELS = {
     "rmse_substates": "(b) substates: RMSE of S",
     "rmse_states": "(c) reconstructed states: RMSE of X = S F",
     "mad_policies": "(d) policies: RMSE of the mean absolute deviation",
-    "accuracy_mmse": "(e) accuracy of predicted actions: MMSE, and MAP (thin dots)",
+    "accuracy_mmse": "(e) accuracy of predicted actions, MMSE",
     "n_features_error": "(f) number of features: RMSE of K",
 }
 # the paper's order: (a) to (c) in the left column, (d) to (f) in the right one
@@ -54,8 +55,8 @@ def plot_figure2(results: Results):
                     [estimate.error for _, estimate in points],
                     color=colours[snr], lw=1.4, ms=4.5, elinewidth=0.9, capsize=2, **LOOKS[sampler],
                 )  # fmt: skip
-            if measure == "accuracy_mmse":
-                add_map(axis, results, sampler, sizes, colours)
+        if measure == "accuracy_mmse":
+            add_map(axis, results, sizes)
         axis.set_title(title, loc="left", fontsize=11)
         axis.set_xticks(sizes)
         axis.set_xlabel("true number of features K")
@@ -64,8 +65,7 @@ def plot_figure2(results: Results):
         axis.spines[["top", "right"]].set_visible(False)
     for place, unit in zip(PLACES, UNITS, strict=True):
         axes[place].set_ylabel(unit)
-    if len(results.peers):
-        add_peers(axes[1, 1], axes[2, 1], results)
+    add_references(axes[1, 1], axes[2, 1], results)
     for (measure, _), place in zip(PANELS.items(), PLACES, strict=True):
         if measure != "accuracy_mmse":
             axes[place].set_ylim(bottom=0)
@@ -79,23 +79,24 @@ def plot_figure2(results: Results):
     return figure
 
 
-def add_map(axis, results: Results, sampler: str, sizes, colours) -> None:
-    """Accuracy with MAP, thin and without error bars, so that the panel stays legible."""
-    cells = results.cells(sampler, "accuracy_map")
-    for snr, colour in colours.items():
-        points = [(k, cells[k, snr].value) for k in sizes if (k, snr) in cells]
-        axis.plot(*zip(*points, strict=True), color=colour, ls=":", lw=0.9, marker=LOOKS[sampler]["marker"], ms=1.5)
+def add_map(axis, results: Results, sizes) -> None:
+    """Accuracy with MAP, averaged over the SNRs so that the panel stays legible."""
+    for sampler in results.samplers:
+        by_size = results.of(sampler).groupby("n_features")["accuracy_map"].mean()
+        look = {**LOOKS[sampler], "marker": "x", "ms": 4, "color": "k", "lw": 0.9}
+        axis.plot(sizes, [by_size.get(k, np.nan) for k in sizes], label=f"MAP, {sampler}", **look)
 
 
 def describe(results: Results, sampler: str) -> str:
     rows = results.of(sampler)
     counts = rows.groupby(["n_features", "snr"]).size()
     runs = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
-    return f"{sampler} sampler (runs a cell: {runs}; sweeps: {rows['sweeps'].iloc[0]:,})"
+    sweeps = f"{N_CHAINS[sampler]} x {rows['sweeps'].iloc[0]:,} sweeps"
+    return f"{sampler} sampler ({runs} run{'s' * (runs != '1')} a cell, {sweeps})"
 
 
-def add_peers(accuracy_axis, count_axis, results: Results) -> None:
-    """Grey lines of existing tools, averaged over the SNRs."""
+def add_references(accuracy_axis, count_axis, results: Results) -> None:
+    """Legends, with grey lines of existing tools, averaged over the SNRs."""
     by_size = results.peers.groupby("n_features")
     for axis, references, names, curve in (
         (accuracy_axis, REFERENCES, ACCURACIES, lambda rows, name: rows[f"accuracy_{name}"].mean()),
@@ -113,8 +114,11 @@ def add_peers(accuracy_axis, count_axis, results: Results) -> None:
             )[0]
             for name, style in references.items()
         ]  # fmt: skip
+        own = [line for line in axis.get_lines() if line.get_label().startswith("MAP")]
+        if not own and not lines:
+            continue
         axis.legend(
-            handles=lines, title="peers, mean over SNRs", fontsize=8.5, title_fontsize=8.5, frameon=False, loc="best"
+            handles=[*own, *lines], title="mean over SNRs", fontsize=8.5, title_fontsize=8.5, frameon=False, loc="best"
         )
 
 

@@ -9,6 +9,7 @@ import pandas
 from whyact.studies.figure2 import save_figure2
 from whyact.studies.measures import __doc__ as measures_text
 from whyact.studies.peers import ACCURACIES, COUNTS
+from whyact.studies.simulations import N_CHAINS
 from whyact.studies.store import StudyError, read_settings, write_whole
 from whyact.studies.summary import CELL, Estimate, Results, average, read_results, root_mean_square
 
@@ -22,7 +23,6 @@ TABLES = {
     "rmse_states": ("Reconstructed states", "RMSE of X = S F", ".3f"),
     "mad_policies": ("Policies", "RMSE of the mean absolute deviation", ".3f"),
 }
-CHAINS = {"exact": "each of 4 chains", "as-published": "one chain"}
 # A normal interval of 95%.
 WIDTH = 1.96
 
@@ -93,7 +93,8 @@ def describe_design(results: Results, settings: dict) -> str:
         rows = results.of(sampler)
         lines.append(
             f"- {sampler}: {len(rows)} runs, {count_runs(rows)} in each of {rows.groupby(CELL).ngroups} cells, "
-            f"{rows['sweeps'].iloc[0]:,} sweeps of {CHAINS[sampler]}, half of them burn-in, every fifth kept after it."
+            f"{N_CHAINS[sampler]} x {rows['sweeps'].iloc[0]:,} sweeps (chains x length), half of them burn-in, every "
+            "fifth kept after it."
         )
     if len(results.peers):
         lines.append(f"- peers: {len(results.peers)} data sets.")
@@ -190,12 +191,19 @@ def compare_samplers(results: Results) -> str:
         "rmse_states": "RMSE of X",
         "mad_policies": "mean absolute deviation of the policies",
     }
-    rows = []
+    rows, worse = [], []
     for measure, label in names.items():
         mine, theirs = both[measure].astype(float), both[f"{measure}_published"].astype(float)
-        rows.append([label, f"{mine.mean():.4f}", f"{theirs.mean():.4f}", say_interval(average(mine - theirs))])
+        difference = average(mine - theirs)
+        rows.append([label, f"{mine.mean():.4f}", f"{theirs.mean():.4f}", say_interval(difference)])
+        is_error = measure.startswith(("rmse", "mad"))
+        if judge(difference) == ("ahead" if is_error else "behind"):
+            worse.append(f"{label} ({say_interval(difference)})")
     table = make_table(["mean over runs", "exact", "as published", "difference [95%]"], rows)
-    return f"{len(both)} data sets that both samplers have seen, one value a run.\n\n{table}"
+    behind = (
+        f"The exact sampler is **behind** in {list_names(worse)}." if worse else "The exact sampler is behind nowhere."
+    )
+    return f"{len(both)} data sets that both samplers have seen, one value a run.\n\n{table}\n\n{behind}"
 
 
 Claim = tuple[str, Callable[[Results, str], str]]
