@@ -5,14 +5,22 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 from whyact.cli import app
 from whyact.studies.measures import compare_with_truth
 from whyact.studies.peers import ACCURACIES, COUNTS, run_peers
+from whyact.studies.results_page import write_page
 from whyact.studies.simulations import (
     N_TRAIN,
     DataSet,
@@ -154,26 +162,38 @@ def test_both_samplers_recover_an_easy_data_set():
 
 
 @pytest.fixture(scope="module")
-def peers_of_some():
-    return [run_peers(DataSet(k, 25.0, run).draw(), run) for k in (5, 12) for run in range(2)]
+def easy_truths():
+    return [DataSet(k, 25.0, run).draw() for k in (5, 12) for run in range(2)]
 
 
-def test_peers_are_tuned_not_straw_men(peers_of_some):
-    """Means over four data sets against bounds that untuned versions miss, or hardly meet."""
-    truths = [DataSet(k, 25.0, run).draw() for k in (5, 12) for run in range(2)]
-    common = np.mean([np.mean(t.test[1] == np.bincount(t.train[1]).argmax()) for t in truths])
+@pytest.fixture(scope="module")
+def peers_of_some(easy_truths):
+    return [run_peers(truth, run) for run, truth in enumerate(easy_truths)]
+
+
+def test_peers_are_tuned_not_straw_men(peers_of_some, easy_truths):
+    """Four data sets, 80 rows to predict: nobody may be worse than scikit-learn's defaults by more than two rows."""
     mean = {name: np.mean([row[f"accuracy_{name}"] for row in peers_of_some]) for name in ACCURACIES}
-    for name in ACCURACIES:
-        assert mean[name] > common + 0.3, f"{name}: {mean[name]:.3f} where guessing reaches {common:.3f}"
-    assert mean["ceiling"] > 0.97
+    defaults = {
+        "lr": LogisticRegression(max_iter=1000),
+        "lda": LinearDiscriminantAnalysis(),
+        "svm": SVC(),
+        "knn": KNeighborsClassifier(),
+        "forest": RandomForestClassifier(random_state=0),
+        "boosting": GradientBoostingClassifier(random_state=0),
+        "mlp": MLPClassifier(max_iter=1000, random_state=0),
+    }
+    for name, estimator in defaults.items():
+        untuned = np.mean([estimator.fit(*truth.train).score(*truth.test) for truth in easy_truths])
+        assert mean[name] >= untuned - 0.025, f"{name}: {mean[name]:.3f}, but {untuned:.3f} without any tuning"
     assert mean["simplex"] > 0.95
-    for name in ("lr", "lda", "svm", "mlp", "nmf_lr_known"):
-        assert mean[name] > 0.88, name
+    assert mean["ceiling"] > 0.97
+    assert mean["nmf_lr_known"] > 0.9
     for name in ("minka", "bicv"):
-        assert (
-            np.mean([row[f"n_features_{name}"] == k for row, k in zip(peers_of_some, [5, 5, 12, 12], strict=True)])
-            > 0.6
-        )
+        found = [
+            row[f"n_features_{name}"] == len(t.features) for row, t in zip(peers_of_some, easy_truths, strict=True)
+        ]
+        assert sum(found) >= 3, name
     assert set(peers_of_some[0]) == {f"accuracy_{n}" for n in ACCURACIES} | {f"n_features_{n}" for n in COUNTS}
 
 
@@ -432,3 +452,47 @@ def test_page_holds_what_the_rows_hold(with_peers, tmp_path):
     first = page.read_bytes(), (page.parent / "simulations-figure2.svg").read_bytes()
     runner.invoke(app, ["study", "page", str(with_peers), "--out", str(page)])
     assert first == (page.read_bytes(), (page.parent / "simulations-figure2.svg").read_bytes())
+
+
+# --- the results that the documentation shows -------------------------------------------------------------------------
+
+DOCS = Path(__file__).parents[1] / "docs" / "results"
+
+
+@pytest.fixture(scope="module")
+def shown():
+    return read_results(DOCS / "simulations")
+
+
+def test_documented_page_is_made_from_the_stored_rows(tmp_path):
+    page = tmp_path / "simulations.md"
+    write_page(DOCS / "simulations", page)
+    assert page.read_text() == (DOCS / "simulations.md").read_text()
+
+
+def test_documented_study_has_the_size_asked_for(shown):
+    counts = {sampler: shown.of(sampler).groupby(["n_features", "snr"]).size() for sampler in shown.samplers}
+    assert {sampler: len(cells) for sampler, cells in counts.items()} == {"exact": 30, "as-published": 30}
+    assert counts["exact"].min() >= 20
+    assert counts["as-published"].min() >= 5
+    assert set(shown.of("as-published")["sweeps"]) == {10_000}
+
+
+def test_documented_peers_are_as_strong_as_others_measured_them(shown):
+    """Figures of an earlier trial of the strongest ones; weaker rows would flatter the exact sampler."""
+    assert shown.peers["accuracy_simplex"].mean() > 0.955
+    assert shown.peers["accuracy_ceiling"].mean() > 0.975
+    assert (shown.peers["n_features_minka"] == shown.peers["n_features"]).mean() > 0.9
+
+
+def test_documented_rows_can_be_had_again(shown):
+    """One row of each kind, computed anew."""
+    data_set = DataSet(5, 30.0, 0, seed=1702)
+    for sampler in shown.samplers:
+        rows = shown.of(sampler)
+        row = rows[(rows["n_features"] == 5) & (rows["snr"] == 30.0) & (rows["run"] == 0)].iloc[0]
+        measured = run_sampler(data_set, sampler, int(row["sweeps"]))
+        assert measured["n_features_found"] == row["n_features_found"], sampler
+        # floating point differs a little between processors, and a chain magnifies it
+        assert measured["accuracy_mmse"] == pytest.approx(row["accuracy_mmse"], abs=0.051), sampler
+        assert measured["rmse_features"] == pytest.approx(row["rmse_features"], rel=0.3), sampler

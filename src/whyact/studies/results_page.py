@@ -276,7 +276,7 @@ CLAIMS: list[Claim] = [
 def make_table_of_claims(results: Results) -> str:
     rows = [[text, *(measure(results, sampler) for sampler in results.samplers)] for text, measure in CLAIMS]
     table = make_table(["the paper", *results.samplers], rows)
-    return f"{table}\n\n{say_what_went_worse(results)}"
+    return "\n\n".join(part for part in (table, say_what_went_worse(results), say_how_far(results)) if part)
 
 
 def say_what_went_worse(results: Results) -> str:
@@ -301,6 +301,24 @@ def say_what_went_worse(results: Results) -> str:
     if worse:
         return f"Worse than the paper's figures: {'; '.join(worse)}."
     return "Nothing went worse than the paper's figures." if n_asked else ""
+
+
+def say_how_far(results: Results) -> str:
+    """How far the algorithm as published reproduces the paper's two figures of difficult cells."""
+    rows = results.runs[(results.runs["sampler"] == "as-published") & (results.runs["snr"] > 15)]
+    error = rows[rows["n_features"] == 18]["n_features_error"]
+    if len(error) == 0:
+        return ""
+    least = min(estimate.value for estimate in results.cells("as-published", "accuracy_map").values())
+    off_by = root_mean_square(error).value
+    if least < 0.72 or off_by > 3:
+        return ""
+    return (
+        f"As published, the algorithm does better here than the paper reports: {least:.3f} in the worst cell instead "
+        f"of slightly below 0.70, and {off_by:.2f} instead of four features off. Nothing was tuned to get there or to "
+        "get away from it. What differs is not known: the paper does not say how peaked its policies are, how actions "
+        "follow, how long the burn-in is, or how features are matched."
+    )
 
 
 def describe_time(results: Results) -> str:
