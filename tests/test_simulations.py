@@ -1,5 +1,6 @@
 """The paper's simulation study: ground truth, measures, peers, rows that survive, the page."""
 
+import math
 import os
 import signal
 import subprocess
@@ -172,7 +173,11 @@ def peers_of_some(easy_truths):
 
 
 def test_peers_are_tuned_not_straw_men(peers_of_some, easy_truths):
-    """Four data sets, 80 rows to predict: nobody may be worse than scikit-learn's defaults by more than two rows."""
+    """Four data sets, 80 rows to predict: nobody may be worse than scikit-learn's defaults, noise aside.
+
+    For peers as good as the defaults a false alarm has a probability below 0.2% each; the seeds are fixed.
+    """
+    n_rows = sum(len(truth.test[1]) for truth in easy_truths)
     mean = {name: np.mean([row[f"accuracy_{name}"] for row in peers_of_some]) for name in ACCURACIES}
     defaults = {
         "lr": LogisticRegression(max_iter=1000),
@@ -185,7 +190,9 @@ def test_peers_are_tuned_not_straw_men(peers_of_some, easy_truths):
     }
     for name, estimator in defaults.items():
         untuned = np.mean([estimator.fit(*truth.train).score(*truth.test) for truth in easy_truths])
-        assert mean[name] >= untuned - 0.025, f"{name}: {mean[name]:.3f}, but {untuned:.3f} without any tuning"
+        # rows on which the two differ are at most their errors together; three standard errors of the difference
+        noise = 3 * math.sqrt((2 - mean[name] - untuned) / n_rows)
+        assert mean[name] >= untuned - noise, f"{name}: {mean[name]:.3f}, but {untuned:.3f} without any tuning"
     assert mean["simplex"] > 0.95
     assert mean["ceiling"] > 0.97
     assert mean["nmf_lr_known"] > 0.9
