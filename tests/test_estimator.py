@@ -1,5 +1,6 @@
 """The scikit-learn face: checks, inputs, outputs, bad input."""
 
+import copy
 import logging
 import pickle
 import warnings
@@ -131,7 +132,7 @@ def test_predictions_do_not_depend_on_the_other_rows(fitted, demo):
     alone = np.vstack([fitted.predict_proba(row[None]) for row in demo.X[80:]])
     assert np.allclose(together, alone, atol=1e-12)
     assert np.array_equal(together, fitted.predict_proba(demo.X[80:]))
-    threaded = pickle.loads(pickle.dumps(fitted)).set_params(n_jobs=2)
+    threaded = copy.deepcopy(fitted).set_params(n_jobs=2)
     assert np.allclose(together, threaded.predict_proba(demo.X[80:]), atol=1e-12)
 
 
@@ -227,8 +228,8 @@ def test_it_works_in_pipelines_and_cross_validation(demo):
 
 
 def test_pickling_keeps_the_predictions(fitted, demo):
-    copy = pickle.loads(pickle.dumps(fitted))
-    assert np.array_equal(copy.predict_proba(demo.X[80:]), fitted.predict_proba(demo.X[80:]))
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.predict_proba(demo.X[80:]), fitted.predict_proba(demo.X[80:]))
 
 
 @settings(max_examples=25, deadline=None)

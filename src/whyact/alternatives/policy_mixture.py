@@ -5,6 +5,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from whyact.model import action_probabilities
+
 
 class PolicyMixtureClassifier(ClassifierMixin, BaseEstimator):
     """P(u | s) = sum_k s_k phi_k(u) / sum_k s_k for non-negative s: one policy for each column of X.
@@ -55,9 +57,7 @@ class PolicyMixtureClassifier(ClassifierMixin, BaseEstimator):
         """Probability of each action; uniform for a row without any feature."""
         check_is_fitted(self)
         X = check_non_negative(validate_data(self, X, dtype=np.float64, reset=False))
-        total = X.sum(axis=1, keepdims=True)
-        uniform = 1.0 / len(self.classes_)
-        return np.where(total > 0, X @ self.policies_ / np.where(total > 0, total, 1.0), uniform)
+        return action_probabilities(X.T, self.policies_)
 
     def predict(self, X):
         """The most probable action."""

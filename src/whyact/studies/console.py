@@ -6,21 +6,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from whyact.sampler.compiling import is_compiled
 from whyact.studies.simulations import Design, run_study
 from whyact.studies.store import make_folder
 from whyact.studies.summary import Results, read_results
-
-# The kernel that runs the sweeps of each sampler.
-SWEEPERS = {"exact": "run_sweeps", "as-published": "run_sweeps_as_published"}
 
 
 def run_simulations(folder: Path, design: Design, n_jobs: int) -> None:
     """Run what is left of the study, then show what it found."""
     console = Console()
     make_folder(folder)  # what is wrong with it is said before a bar appears
-    if not all(is_compiled(SWEEPERS[sampler]) for sampler in design.samplers):
-        console.print("The first study compiles the sampler's kernels, about a minute.", highlight=False)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -89,8 +89,7 @@ def add_map(axis, results: Results, sizes) -> None:
 
 def describe(results: Results, sampler: str) -> str:
     rows = results.of(sampler)
-    counts = rows.groupby(["n_features", "snr"]).size()
-    runs = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
+    runs = results.runs_per_cell(sampler)
     sweeps = f"{N_CHAINS[sampler]} x {rows['sweeps'].iloc[0]:,} sweeps"
     return f"{sampler} sampler ({runs} run{'s' * (runs != '1')} a cell, {sweeps})"
 

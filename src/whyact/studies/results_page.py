@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas
-
 from whyact.studies.figure2 import save_figure2
 from whyact.studies.measures import __doc__ as measures_text
 from whyact.studies.peers import ACCURACIES, COUNTS
@@ -59,7 +57,7 @@ def make_page(results: Results, settings: dict, figure: str) -> str:
         "## All methods, means over their runs",
         make_table_of_methods(results),
     ]
-    if "exact" in results.samplers and len(results.of("exact").merge(results.peers, on=[*CELL, "run"])):
+    if len(results.exact_with_peers()):
         parts += ["## Does the exact sampler beat every tool?", compare_with_peers(results)]
     parts += ["## What the paper claims, and what was measured", make_table_of_claims(results)]
     if len(results.samplers) > 1:
@@ -71,11 +69,6 @@ def make_page(results: Results, settings: dict, figure: str) -> str:
         for sampler in results.samplers:
             parts += [f"### {title}, {sampler} ({unit})", make_table_of_cells(results.cells(sampler, measure), spec)]
     return "\n\n".join(parts) + "\n"
-
-
-def count_runs(rows: pandas.DataFrame) -> str:
-    counts = rows.groupby(CELL).size()
-    return f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
 
 
 def describe_design(results: Results, settings: dict) -> str:
@@ -92,9 +85,9 @@ def describe_design(results: Results, settings: dict) -> str:
     for sampler in results.samplers:
         rows = results.of(sampler)
         lines.append(
-            f"- {sampler}: {len(rows)} runs, {count_runs(rows)} in each of {rows.groupby(CELL).ngroups} cells, "
-            f"{N_CHAINS[sampler]} x {rows['sweeps'].iloc[0]:,} sweeps (chains x length), half of them burn-in, every "
-            "fifth kept after it."
+            f"- {sampler}: {len(rows)} runs, {results.runs_per_cell(sampler)} in each of "
+            f"{rows.groupby(CELL).ngroups} cells, {N_CHAINS[sampler]} x {rows['sweeps'].iloc[0]:,} sweeps "
+            "(chains x length), half of them burn-in, every fifth kept after it."
         )
     if len(results.peers):
         lines.append(f"- peers: {len(results.peers)} data sets.")
@@ -130,7 +123,7 @@ def judge(lead: Estimate) -> str:
 
 def compare_with_peers(results: Results) -> str:
     """Paired differences to every peer, overall and for each SNR, and where the exact sampler does not lead."""
-    both = results.of("exact").merge(results.peers, on=[*CELL, "run"])
+    both = results.exact_with_peers()
     snrs = sorted(both["snr"].unique())
     rows: list[list[str]] = []
     ties: list[str] = []
@@ -166,7 +159,7 @@ def list_names(names: list[str]) -> str:
 
 def say_counts(results: Results) -> str:
     """How often each method finds the true number of features, on the data sets that all have seen."""
-    both = results.of("exact").merge(results.peers, on=[*CELL, "run"])
+    both = results.exact_with_peers()
     exact = both["n_features_exact"].astype(float)
     parts = []
     for name, label in COUNTS.items():

@@ -76,6 +76,15 @@ class Results:
     def of(self, sampler: str) -> pandas.DataFrame:
         return self.runs[self.runs["sampler"] == sampler]
 
+    def runs_per_cell(self, sampler: str) -> str:
+        """How many runs the cells have, as text."""
+        counts = self.of(sampler).groupby(CELL).size()
+        return f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
+
+    def exact_with_peers(self) -> pandas.DataFrame:
+        """The data sets that both the exact sampler and the peers have seen, one row each."""
+        return self.of("exact").merge(self.peers, on=[*CELL, "run"])
+
     def cells(self, sampler: str, measure: str) -> dict[tuple[int, float], Estimate]:
         """The measure in each cell (number of features, SNR)."""
         return {cell: summarise(rows, measure) for cell, rows in self.of(sampler).groupby(CELL)}
