@@ -5,7 +5,8 @@ import pytest
 
 from whyact.model import Priors, State, make_demonstrations, make_target, simulate
 from whyact.posterior import Posterior
-from whyact.sampler.chain import anneal, run_chains, run_segment, start_from_prior
+from whyact.sampler.chain import anneal, run_chains, run_segment
+from whyact.sampler.exact import start_from_prior
 from whyact.sampler.sweep import run_sweeps, sweep
 from whyact.studies.simulations import draw_ground_truth
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from whyact.model import Priors, State, make_demonstrations, make_target
-from whyact.sampler.merging import loss_of_merging, merge_features, merge_pair
+from whyact.sampler.exact import EXACT
+from whyact.sampler.merging import loss_of_merging, merge_pair
 from whyact.studies.simulations import draw_ground_truth
 
 
@@ -50,6 +51,6 @@ def test_a_doubled_feature_is_merged_and_a_needed_one_is_kept():
         np.vstack([truth.policies[:1], truth.policies]), truth.noise_variance / unit**2,
         1000.0, 1.0, 1.0 / unit, 2.0, 1.0, 0.1,
     )  # fmt: skip
-    merged = merge_features(np.random.default_rng(0), doubled, data, target)
+    merged = EXACT.merge(np.random.default_rng(0), doubled, data, target, lambda: None)
     held = merged.substates.any(axis=1)
     assert held.sum() == 4

@@ -20,7 +20,7 @@ POLICIES = np.array([[0.9, 0.1], [0.2, 0.8]])
 def fill_chain(n_draws, extra_from, seed):
     """Draws that hold two features in random order, and a third one from `extra_from` on."""
     rng = np.random.default_rng(seed)
-    chain = ChainDraws(4, 3, 2, 5)
+    chain = ChainDraws(make_state(FEATURES, SUBSTATES, POLICIES), 5)
     for i in range(n_draws):
         order = rng.permutation(2)
         features = FEATURES[order] * (1 + 0.01 * rng.standard_normal((2, 1)))
@@ -146,7 +146,7 @@ def test_a_posterior_needs_draws():
 
 
 def test_draws_without_any_feature_are_kept():
-    chain = ChainDraws(4, 3, 2, 5)
+    chain = ChainDraws(make_state(FEATURES, SUBSTATES, POLICIES), 5)
     for _ in range(6):
         chain.append(make_state(np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 2))), -1.0, -1.0)
     posterior = Posterior([chain, chain])
@@ -156,7 +156,7 @@ def test_draws_without_any_feature_are_kept():
 
 
 def test_a_feature_that_no_row_holds_is_no_obstacle():
-    chain = ChainDraws(4, 3, 2, 5)
+    chain = ChainDraws(make_state(FEATURES, SUBSTATES, POLICIES), 5)
     features = np.vstack([FEATURES, [0.0, 0.0, 9.0]])
     substates = np.vstack([SUBSTATES, np.zeros(4)])
     for _ in range(6):

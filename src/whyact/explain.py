@@ -4,6 +4,7 @@ import numpy as np
 
 # Entries below this share of the strongest one are not worth naming.
 WORTH_NAMING = 0.05
+N_PATTERNS = 12
 
 
 def describe(model, *, column_names=None, n_entries: int = 4) -> str:
@@ -11,33 +12,90 @@ def describe(model, *, column_names=None, n_entries: int = 4) -> str:
 
     `column_names` default to those of the data frame that the model was fitted to, else x0, x1, ...
     """
-    posterior = model.posterior_
-    aligned = posterior.aligned
-    names = column_names
-    if names is None:
-        names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(model.n_features_in_)])
-    count = model.n_components_
-    probability = posterior.n_features_probabilities[count]
-    n_rows = len(model.substates_)
-    lines = [
-        f"{count} feature{'s' * (count != 1)} explain{'s' * (count == 1)} {n_rows} demonstrations "
-        f"(P(K = {count}) = {probability:.2f}); noise {np.sqrt(model.noise_variance_):.3g}."
-    ]
-    for k in range(count):
-        entries = aligned.features["mean"][k]
-        order = np.argsort(-np.abs(entries))
-        named = [d for d in order if abs(entries[d]) > WORTH_NAMING * abs(entries[order[0]])]
-        looks = ", ".join(f"{names[d]} {entries[d]:.2f}" for d in named[:n_entries])
-        rest = f" and {len(named) - n_entries} more" if len(named) > n_entries else ""
+    names = find_names(model, column_names)
+    aligned = model.posterior_.aligned
+    lines = [say_how_many(model, "feature")]
+    for k in range(model.n_components_):
+        lines.append(f"  feature {k}: {say_looks(aligned.features['mean'][k], names, n_entries)}")
         rows = np.mean(model.substates_[:, k] > 0)
-        lines.append(f"  feature {k}: {looks}{rest}")
-        policy = ""
-        if len(model.classes_):
-            best = int(np.argmax(aligned.policies["mean"][k]))
-            mean, low, high = (aligned.policies[name][k, best] for name in ("mean", "low", "high"))
-            policy = (
-                f"{model.classes_[best]} with {mean:.2f} ({aligned.interval:.0%} interval {low:.2f} to {high:.2f}); "
-            )
-        lines.append(f"    -> {policy}in {rows:.0%} of the rows, found in {aligned.presence[k]:.0%} of the draws")
-    lines.append(posterior.agreement())
+        lines.append(
+            f"    -> {say_policy(model, k)}in {rows:.0%} of the rows, found in {aligned.presence[k]:.0%} of the draws"
+        )
+    lines.append(model.posterior_.agreement())
     return "\n".join(lines)
+
+
+def describe_patterns(model, *, column_names=None, n_entries: int = 4) -> str:
+    """Describe each feature, and the policy of the most frequent patterns of features."""
+    names = find_names(model, column_names)
+    aligned = model.posterior_.aligned
+    lines = [say_how_many(model, "feature")]
+    for k in range(model.n_components_):
+        looks = say_looks(aligned.features["mean"][k], names, n_entries)
+        lines.append(
+            f"  feature {k}: {looks}; in {np.mean(model.substates_[:, k] > 0):.0%} of the rows, "
+            f"found in {aligned.presence[k]:.0%} of the draws"
+        )
+    if len(model.classes_):
+        for pattern, counts, policy in zip(
+            model.patterns_[:N_PATTERNS], model.pattern_counts_, model.policies_, strict=False
+        ):
+            held = ", ".join(map(str, np.nonzero(pattern)[0])) or "no feature"
+            best = int(np.argmax(policy))
+            lines.append(
+                f"  pattern ({held}) -> {model.classes_[best]} with {policy[best]:.2f} ({counts.sum():.0f} actions)"
+            )
+        if len(model.patterns_) > N_PATTERNS:
+            lines.append(f"  and {len(model.patterns_) - N_PATTERNS} patterns more")
+    lines.append(model.posterior_.agreement())
+    return "\n".join(lines)
+
+
+def describe_clusters(model, *, column_names=None, n_entries: int = 4) -> str:
+    """Describe each cluster: where its mean differs most from that of all observations, and its policy."""
+    names = find_names(model, column_names)
+    aligned = model.posterior_.aligned
+    lines = [say_how_many(model, "cluster")]
+    for k in range(model.n_components_):
+        away = aligned.features["mean"][k] - model.posterior_.center
+        rows = np.mean(model.labels_ == k)
+        lines.append(f"  cluster {k}: {say_looks(away, names, n_entries, '{:+.2f}')} from the mean")
+        lines.append(
+            f"    -> {say_policy(model, k)}{rows:.0%} of the rows, found in {aligned.presence[k]:.0%} of the draws"
+        )
+    lines.append(model.posterior_.agreement())
+    return "\n".join(lines)
+
+
+def find_names(model, column_names):
+    """Names of the columns of X."""
+    if column_names is not None:
+        return column_names
+    return getattr(model, "feature_names_in_", [f"x{d}" for d in range(model.n_features_in_)])
+
+
+def say_how_many(model, what: str) -> str:
+    count = model.n_components_
+    probability = model.posterior_.n_features_probabilities[count]
+    return (
+        f"{count} {what}{'s' * (count != 1)} explain{'s' * (count == 1)} {len(model.substates_)} demonstrations "
+        f"(P(K = {count}) = {probability:.2f}); noise {np.sqrt(model.noise_variance_):.3g}."
+    )
+
+
+def say_looks(entries, names, n_entries: int, form: str = "{:.2f}") -> str:
+    """Name the strongest entries."""
+    order = np.argsort(-np.abs(entries))
+    named = [d for d in order if abs(entries[d]) > WORTH_NAMING * abs(entries[order[0]])]
+    rest = f" and {len(named) - n_entries} more" if len(named) > n_entries else ""
+    return ", ".join(f"{names[d]} {form.format(entries[d])}" for d in named[:n_entries]) + rest
+
+
+def say_policy(model, k: int) -> str:
+    """Name the favourite action of a feature or cluster with its interval; nothing if no action was ever seen."""
+    if not len(model.classes_):
+        return ""
+    aligned = model.posterior_.aligned
+    best = int(np.argmax(aligned.policies["mean"][k]))
+    mean, low, high = (aligned.policies[name][k, best] for name in ("mean", "low", "high"))
+    return f"{model.classes_[best]} with {mean:.2f} ({aligned.interval:.0%} interval {low:.2f} to {high:.2f}); "

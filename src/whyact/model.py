@@ -17,7 +17,27 @@ from scipy.special import betaln, gammaln, xlogy
 
 
 @dataclass(frozen=True)
-class Priors:
+class PositivePairs:
+    """Base of the hyperpriors: every field is a pair of positive numbers."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            try:
+                first, second = (float(number) for number in value)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"{type(self).__name__}.{field.name} must be a pair of positive numbers, got {value!r}."
+                ) from None
+            if not (0 < first < math.inf and 0 < second < math.inf):
+                raise ValueError(
+                    f"{type(self).__name__}.{field.name} must be a pair of positive numbers, got {value!r}."
+                )
+            object.__setattr__(self, field.name, (first, second))
+
+
+@dataclass(frozen=True)
+class Priors(PositivePairs):
     """The hyperpriors, with Table 1 of the paper as default.
 
     Each is a pair of positive numbers. Gamma distributions have shape and rate. The unit of the observations
@@ -49,17 +69,6 @@ class Priors:
     weight_scale: tuple[float, float] = (1.0, 1.0)
     policy_concentration: tuple[float, float] = (1.0, 1.0)
     sparsity: tuple[float, float] = (1.0, 1.0)
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            try:
-                first, second = (float(number) for number in value)
-            except (TypeError, ValueError):
-                raise ValueError(f"Priors.{field.name} must be a pair of positive numbers, got {value!r}.") from None
-            if not (0 < first < math.inf and 0 < second < math.inf):
-                raise ValueError(f"Priors.{field.name} must be a pair of positive numbers, got {value!r}.")
-            object.__setattr__(self, field.name, (first, second))
 
 
 class State(NamedTuple):
@@ -310,8 +319,21 @@ def log_ibp(n_active: np.ndarray, patterns: np.ndarray, n_dimensions: int, mass:
 
 def log_joint(state: State, data: Demonstrations, target: Target) -> float:
     """Log of Eq. (model::posterior), normalising constants included, with the weights zeta and omega."""
-    substates, features, policies = state.substates, state.features, state.policies
-    n_features, n_dimensions = features.shape
+    substates, policies = state.substates, state.policies
+    spoken = data.actions >= 0
+    probabilities = action_probabilities(substates, policies)[spoken, data.actions[spoken]]
+    log_actions = np.log(probabilities).sum()
+
+    alpha = state.policy_concentration
+    log_policies = len(policies) * (gammaln(target.n_actions * alpha) - target.n_actions * gammaln(alpha))
+    log_policies += (alpha - 1) * np.log(policies).sum()
+    return float(log_joint_without_actions(state, data, target) + target.action_weight * log_actions + log_policies)
+
+
+def log_joint_without_actions(state: State, data: Demonstrations, target: Target) -> float:
+    """The part of Eq. (model::posterior) without actions and policies; with the prior of alpha_phi."""
+    substates, features = state.substates, state.features
+    n_dimensions = features.shape[1]
     n_rows = substates.shape[1]
     active = features != 0
 
@@ -319,9 +341,6 @@ def log_joint(state: State, data: Demonstrations, target: Target) -> float:
         -0.5 * data.n_observed * math.log(2 * math.pi * state.noise_variance)
         - 0.5 * sum_squared_residuals(substates, features, data) / state.noise_variance
     )
-    spoken = data.actions >= 0
-    probabilities = action_probabilities(substates, policies)[spoken, data.actions[spoken]]
-    log_actions = np.log(probabilities).sum()
 
     n_zero = (substates == 0).sum(axis=1)
     n_nonzero = n_rows - n_zero
@@ -340,10 +359,6 @@ def log_joint(state: State, data: Demonstrations, target: Target) -> float:
         )
     log_activations = log_ibp(active.sum(axis=1), active, n_dimensions, state.ibp_mass, state.ibp_concentration)
 
-    alpha = state.policy_concentration
-    log_policies = n_features * (gammaln(target.n_actions * alpha) - target.n_actions * gammaln(alpha))
-    log_policies += (alpha - 1) * np.log(policies).sum()
-
     log_hyper = (
         log_inverse_gamma(state.noise_variance, state.noise_shape, state.noise_rate)
         + log_gamma(state.noise_shape, target.noise_shape_shape, target.noise_shape_rate)
@@ -351,16 +366,10 @@ def log_joint(state: State, data: Demonstrations, target: Target) -> float:
         + log_gamma(state.ibp_mass, target.ibp_mass_shape, target.ibp_mass_rate)
         + log_gamma(state.ibp_concentration, target.ibp_concentration_shape, target.ibp_concentration_rate)
         + log_inverse_gamma(state.weight_scale, target.weight_scale_shape, target.weight_scale_rate)
-        + log_gamma(alpha, target.policy_concentration_shape, target.policy_concentration_rate)
+        + log_gamma(state.policy_concentration, target.policy_concentration_shape, target.policy_concentration_rate)
     )
     return float(
-        target.observation_weight * log_observations
-        + target.action_weight * log_actions
-        + log_substates
-        + log_weights
-        + log_activations
-        + log_policies
-        + log_hyper
+        target.observation_weight * log_observations + log_substates + log_weights + log_activations + log_hyper
     )
 
 

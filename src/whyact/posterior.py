@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyact.model import Demonstrations, State, Target
-
-SCALARS = State._fields[3:]
-TRACES = ("n_features", "n_active", "log_joint", "log_action_likelihood", *SCALARS)
+# What is traced of every model, before the single numbers of its state.
+TRACES = ("n_features", "n_active", "log_joint", "log_action_likelihood")
+N_ARRAYS = 3  # a state begins with substates, features and policies
 DIAGNOSED = ("n_features", "noise_variance", "log_joint", "n_active", "log_action_likelihood")
 # Chains that agree have an R-hat below this (Vehtari et al., 2021, ask for 1.01 with long chains).
 R_HAT_LIMIT = 1.1
@@ -54,26 +53,24 @@ class ChainDraws:
     row_splits : array (n_draws + 1,)
         Draw i holds the rows row_splits[i] to row_splits[i + 1].
     traces : dict
-        One number a draw for each name of TRACES.
+        One number a draw for each name of TRACES, and for each single number of the state.
     """
 
-    def __init__(self, n_rows: int, n_dimensions: int, n_actions: int, n_levels: int):
+    def __init__(self, example, n_levels: int):
+        """Begin without a draw. `example` is a state: of which kind, and how wide."""
         self.n_levels = n_levels
-        self._features = GrowingRows(n_dimensions, np.float64)
-        self._policies = GrowingRows(n_actions, np.float64)
-        self._levels = GrowingRows(n_rows, np.min_scalar_type(n_levels - 1))
+        self.kind = type(example)
+        self.scalars = self.kind._fields[N_ARRAYS:]
+        self._features = GrowingRows(example.features.shape[1], np.float64)
+        self._policies = GrowingRows(example.policies.shape[1], np.float64)
+        self._levels = GrowingRows(example.substates.shape[1], np.min_scalar_type(n_levels - 1))
         self._splits = [0]
         self._traces: list[tuple[float, ...]] = []
-
-    @classmethod
-    def empty(cls, data: Demonstrations, target: Target) -> "ChainDraws":
-        n_rows, n_dimensions = data.observations.shape
-        return cls(n_rows, n_dimensions, target.n_actions, target.n_levels)
 
     def __len__(self) -> int:
         return len(self._traces)
 
-    def append(self, state: State, log_joint: float, log_action_likelihood: float) -> None:
+    def append(self, state, log_joint: float, log_action_likelihood: float) -> None:
         """Keep a state."""
         spare = 8 + self._splits[-1] // 8
         self._features.append(state.features, spare)
@@ -81,7 +78,7 @@ class ChainDraws:
         self._levels.append(np.rint(state.substates * (self.n_levels - 1)).astype(self.levels.dtype), spare)
         self._splits.append(self._splits[-1] + len(state.features))
         n_active = int(np.count_nonzero(state.features))
-        self._traces.append((len(state.features), n_active, log_joint, log_action_likelihood, *state[3:]))
+        self._traces.append((len(state.features), n_active, log_joint, log_action_likelihood, *state[N_ARRAYS:]))
 
     def extend(self, other: "ChainDraws") -> None:
         """Append the draws of a later segment of the same chain."""
@@ -109,14 +106,15 @@ class ChainDraws:
 
     @property
     def traces(self) -> dict[str, np.ndarray]:
-        table = np.array(self._traces, dtype=float).reshape(len(self), len(TRACES))
-        return {name: table[:, i] for i, name in enumerate(TRACES)}
+        names = (*TRACES, *self.scalars)
+        table = np.array(self._traces, dtype=float).reshape(len(self), len(names))
+        return {name: table[:, i] for i, name in enumerate(names)}
 
-    def state(self, draw: int) -> State:
+    def state(self, draw: int):
         """Return one draw as a state."""
         rows = slice(self._splits[draw], self._splits[draw + 1])
-        scalars = self._traces[draw][len(TRACES) - len(SCALARS) :]
-        return State(self.levels[rows] / (self.n_levels - 1), self.features[rows], self.policies[rows], *scalars)
+        scalars = self._traces[draw][len(TRACES) :]
+        return self.kind(self.levels[rows] / (self.n_levels - 1), self.features[rows], self.policies[rows], *scalars)
 
 
 class DrawId(NamedTuple):
@@ -164,6 +162,10 @@ class Posterior:
     unit : float
         What the observations were divided by before sampling. Features, weight scale and noise variance are given
         back in the observations' own unit.
+    feature_values : str
+        "positive" or "real": whether the weight scale is a mean or a variance.
+    center : float or array (D,)
+        What was taken off the observations before that; it is added to the features again.
     best_is_modal : bool
         Whether the draw that stands for all is sought among those with the most probable number of features. If not,
         it is the paper's MAP.
@@ -175,6 +177,7 @@ class Posterior:
         unit: float = 1.0,
         feature_values: str = "positive",
         best_is_modal: bool = True,
+        center=0.0,
     ):
         if not chains or not all(len(chain) for chain in chains):
             raise ValueError("a posterior needs at least one draw in each chain.")
@@ -182,6 +185,7 @@ class Posterior:
         self.unit = unit
         self.feature_values = feature_values
         self.best_is_modal = best_is_modal
+        self.center = center
 
     @property
     def n_chains(self) -> int:
@@ -197,18 +201,27 @@ class Posterior:
 
     @cached_property
     def traces(self) -> dict[str, np.ndarray]:
-        """One number a draw, arrays (chain, draw), for each name of TRACES; in the unit of the observations."""
-        traces = {name: np.stack([chain.traces[name][: self.n_draws] for chain in self.chains]) for name in TRACES}
+        """One number a draw, arrays (chain, draw), for each name of TRACES and single number of the state.
+
+        In the unit of the observations.
+        """
+        names = (*TRACES, *self.chains[0].scalars)
+        of_chains = [chain.traces for chain in self.chains]
+        traces = {name: np.stack([trace[name][: self.n_draws] for trace in of_chains]) for name in names}
         power = {"noise_variance": 2, "noise_rate": 2, "weight_scale": 1 if self.feature_values == "positive" else 2}
-        for name, exponent in power.items():
-            traces[name] = traces[name] * self.unit**exponent
+        for name in power.keys() & traces.keys():
+            traces[name] = traces[name] * self.unit ** power[name]
         return traces
 
-    def state(self, chain: int, draw: int) -> State:
+    def to_unit_of_observations(self, features: np.ndarray) -> np.ndarray:
+        """Features as the chains hold them, in the unit of the observations."""
+        return features * self.unit + self.center
+
+    def state(self, chain: int, draw: int):
         """Return one draw, in the unit of the observations."""
         state = self.chains[chain].state(draw)
-        scalars = (float(self.traces[name][chain, draw]) for name in SCALARS)
-        return State(state.substates, state.features * self.unit, state.policies, *scalars)
+        scalars = {name: float(self.traces[name][chain, draw]) for name in self.chains[chain].scalars}
+        return state._replace(features=self.to_unit_of_observations(state.features), **scalars)
 
     # --- the number of features -----------------------------------------------------------------------------
 
@@ -246,7 +259,7 @@ class Posterior:
         density = np.where(self.traces["n_features"] == self.modal_n_features, self._log_joint_in_logs, -np.inf)
         return DrawId(*(int(i) for i in np.unravel_index(np.argmax(density), density.shape)))
 
-    def chosen_state(self, reference: DrawId | None = None) -> State:
+    def chosen_state(self, reference: DrawId | None = None):
         """The best draw (or another), its features sorted by how much of them is in the rows, most first.
 
         In the sampler's unit, as `chains` are.
@@ -295,11 +308,11 @@ class Posterior:
                     if likeness[their, our] >= SAME_FEATURE:
                         matches[our].append((c, low + their))
 
-        def summarise(rows_of_chain, factor, own):
+        def summarise(rows_of_chain, own, convert=lambda rows: rows):
             summary = {name: np.empty(own.shape) for name in ("mean", "low", "high")}
             for k, found in enumerate(matches):
                 # a feature that no row holds matches none, not even itself
-                rows = np.stack([rows_of_chain(self.chains[c])[row] * factor for c, row in found] or [own[k]])
+                rows = np.stack([convert(rows_of_chain(self.chains[c])[row]) for c, row in found] or [own[k]])
                 summary["mean"][k] = rows.mean(axis=0)
                 summary["low"][k], summary["high"][k] = np.quantile(
                     rows, [(1 - interval) / 2, (1 + interval) / 2], axis=0
@@ -310,9 +323,15 @@ class Posterior:
         return AlignedFeatures(
             reference=reference,
             presence=np.array([len(found) for found in matches]) / n_all,
-            features=summarise(lambda chain: chain.features, self.unit, chosen.features * self.unit),
-            policies=summarise(lambda chain: chain.policies, 1.0, chosen.policies),
-            substates=summarise(lambda chain: chain.levels, 1.0 / (chosen_levels - 1), chosen.substates),
+            features=summarise(
+                lambda chain: chain.features,
+                self.to_unit_of_observations(chosen.features),
+                self.to_unit_of_observations,
+            ),
+            policies=summarise(lambda chain: chain.policies, chosen.policies),
+            substates=summarise(
+                lambda chain: chain.levels, chosen.substates, lambda levels: levels * (1.0 / (chosen_levels - 1))
+            ),
             interval=interval,
         )
 
@@ -414,7 +433,7 @@ class Posterior:
                 {
                     "features": (
                         ("feature", "dimension"),
-                        np.concatenate([chain.features[rows] for chain, rows in kept]) * self.unit,
+                        self.to_unit_of_observations(np.concatenate([chain.features[rows] for chain, rows in kept])),
                     ),
                     "policies": (("feature", "action"), np.concatenate([chain.policies[rows] for chain, rows in kept])),
                     "levels": (("feature", "row"), np.concatenate([chain.levels[rows] for chain, rows in kept])),

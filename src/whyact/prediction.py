@@ -30,6 +30,13 @@ class Prediction(NamedTuple):
     familiarity: np.ndarray  # share of each observation that the features explain, noise aside, (N,)
 
 
+def spread_over_chains(posterior: Posterior, max_draws: int) -> list:
+    """At most so many draws, evenly spread over the chains, and at least one of each; in the sampler's unit."""
+    per_chain = max(1, min(posterior.n_draws, max_draws // posterior.n_chains))
+    picks = np.unique(np.linspace(0, posterior.n_draws - 1, per_chain).round().astype(int))
+    return [chain.state(int(draw)) for chain in posterior.chains for draw in picks]
+
+
 class Predictor:
     """Predict from a posterior.
 
@@ -60,24 +67,56 @@ class Predictor:
         alpha_zero, alpha_nonzero = self.target.sparsity_zero, self.target.sparsity_nonzero
         return FlatDraws(
             features=np.concatenate([state.features for state in states]),
-            policies=np.concatenate([state.policies for state in states]),
             zero_priors=(n_zero + alpha_zero) / (n_rows + alpha_zero + alpha_nonzero),
             splits=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             grams=np.concatenate([(state.features @ state.features.T).ravel() for state in states]),
             gram_splits=np.concatenate([[0], np.cumsum(np.square(sizes))]).astype(np.int64),
             noise_variances=np.array([state.noise_variance for state in states]),
             scales=np.array([self.target.observation_weight / state.noise_variance for state in states]),
+            voices=self.find_voices(states),
         )
+
+    def find_voices(self, states: list[State]):
+        """What the substates of each draw say about the action."""
+        from whyact.sampler.new_rows import MixtureVoices
+
+        return MixtureVoices(np.concatenate([state.policies for state in states]))
+
+    @property
+    def predict_row(self):
+        """The kernel that understands these voices."""
+        from whyact.sampler.new_rows import predict_row_by_mixture
+
+        return predict_row_by_mixture
 
     @cached_property
     def _many_draws(self):
-        per_chain = max(1, min(self.posterior.n_draws, self.max_draws // self.posterior.n_chains))
-        picks = np.unique(np.linspace(0, self.posterior.n_draws - 1, per_chain).round().astype(int))
-        return self.flatten([chain.state(int(draw)) for chain in self.posterior.chains for draw in picks])
+        return self.flatten(spread_over_chains(self.posterior, self.max_draws))
 
     @cached_property
     def _best_draw(self):
         return self.flatten([self.posterior.chosen_state()])
+
+    def log_explained(self, observations: np.ndarray) -> np.ndarray:
+        """Log of how well the features explain each row: its density with the most probable substates, over all draws.
+
+        Rows (NaN where missing) in the unit of the observations; densities in the sampler's.
+        """
+        from scipy.special import logsumexp
+
+        from whyact.sampler.new_rows import explain_row
+
+        draws = self._many_draws
+        observations, missing = self._scale(observations)
+        log_densities = np.empty((len(observations), len(draws.splits) - 1))
+        for row, gaps, filled in zip(observations, missing, log_densities, strict=True):
+            explain_row(row, np.nonzero(gaps)[0], self.target.n_levels, draws, filled)
+        return logsumexp(log_densities, axis=1) - np.log(log_densities.shape[1])
+
+    def _scale(self, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Observations in the sampler's unit, zero where missing, and where that is."""
+        missing = np.isnan(observations)
+        return np.where(missing, 0.0, observations / self.posterior.unit), missing
 
     def predict(
         self, observations: np.ndarray, *, one_draw: bool, maximise: bool, n_jobs: int | None = None
@@ -86,12 +125,10 @@ class Predictor:
         from threadpoolctl import threadpool_limits
 
         from whyact.sampler.interrupts import interrupts_between_kernels
-        from whyact.sampler.new_rows import predict_row
 
         draws = self._best_draw if one_draw else self._many_draws
-        observations = observations / self.posterior.unit
-        missing = np.isnan(observations)
-        observations = np.where(missing, 0.0, observations)
+        predict_row = self.predict_row
+        observations, missing = self._scale(observations)
         limits = chi2.ppf(NOISE_QUANTILE, np.maximum((~missing).sum(axis=1), 1))
         n_kept = 0 if maximise else N_KEPT_OF_ONE_DRAW if one_draw else N_KEPT
         n_warm = 0 if maximise else N_WARM

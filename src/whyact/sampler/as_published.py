@@ -22,12 +22,15 @@ prior, which is how we remember Knowles & Ghahramani.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 
-from whyact.model import State
-from whyact.sampler.births import draw_sparsity, draw_weight, remove_row
+from whyact.model import Demonstrations, Priors, State, Target, log_joint
+from whyact.sampler.algorithm import Algorithm
+from whyact.sampler.births import draw_feature_from_buffet, draw_sparsity, draw_weight, remove_row
 from whyact.sampler.compiling import kernel
+from whyact.sampler.exact import start_from_prior
 from whyact.sampler.features import draw_entry, leave_out_feature, leave_out_gaps, reconstruct_gaps, update_gaps
 from whyact.sampler.hyperparameters import (
     count_active,
@@ -37,6 +40,7 @@ from whyact.sampler.hyperparameters import (
     floor_at_rounding,
 )
 from whyact.sampler.policies import draw_dirichlet, draw_indicator_counts, log_action_likelihood
+from whyact.sampler.settings import AsPublished
 from whyact.sampler.substates import draw_substates
 from whyact.sampler.sweep import SweepInfo
 
@@ -401,3 +405,23 @@ def run_sweeps_as_published(rng, state, observation_weights, data, target, moves
         )  # fmt: skip
         info = SweepInfo(n_births, n_deaths, log_action_likelihood(substates, policies, data, target))
     return state, info
+
+
+def start_as_published(rng: np.random.Generator, data: Demonstrations, target: Target, priors: Priors) -> State:
+    """Start with one feature, its activations drawn from the buffet as well."""
+    state = start_from_prior(rng, data, target, priors)
+    feature = draw_feature_from_buffet(
+        rng, data.observations.shape[1], state.ibp_concentration, state.weight_scale, target.positive
+    )
+    return state._replace(features=feature[None])
+
+
+def run(rng, state, observation_weights, data, target, *, moves):
+    return run_sweeps_as_published(rng, state, observation_weights, data, target, moves)
+
+
+def make_published(settings: AsPublished) -> Algorithm:
+    """The paper's own algorithm with these settings; it knows no annealing."""
+    return Algorithm(
+        "run_sweeps_as_published", start_as_published, partial(run, moves=settings), log_joint, anneals=False
+    )

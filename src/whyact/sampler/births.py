@@ -183,7 +183,7 @@ def draw_empty_features(rng, substates, features, policies, state, target):
         feature = draw_feature_from_buffet(
             rng, n_dimensions, state.ibp_concentration, state.weight_scale, target.positive
         )
-        policy = draw_dirichlet(rng, np.full(target.n_actions, state.policy_concentration))
+        policy = draw_dirichlet(rng, np.full(policies.shape[1], state.policy_concentration))
         place = int(rng.random() * (len(features) + 1))
         features = insert_row(features, feature, place)
         substates = insert_row(substates, np.zeros(n_rows), place)

@@ -8,10 +8,11 @@ a better start, and no draw is ever kept before it is over.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from whyact.model import Demonstrations, State, Target, log_joint
+from whyact.model import Demonstrations, State, Target
 
 N_PAIRS = 6
 N_SWEEPS = 20
@@ -69,7 +70,7 @@ def drop_feature(state: State, k: int) -> State:
     )
 
 
-def score_explanation(state: State, data: Demonstrations, target: Target) -> float:
+def score_explanation(state: State, data: Demonstrations, target: Target, log_joint) -> float:
     """Log joint density times the width of the weights' conditionals: a rough evidence, comparable between K.
 
     Policies are taken in logarithms, where their density has a bound.
@@ -82,13 +83,17 @@ def score_explanation(state: State, data: Demonstrations, target: Target) -> flo
 
 
 def merge_features(
-    rng: np.random.Generator, state: State, data: Demonstrations, target: Target, between_kernels=lambda: None
+    rng: np.random.Generator,
+    state: State,
+    data: Demonstrations,
+    target: Target,
+    run: Callable,
+    log_joint: Callable,
+    between_kernels=lambda: None,
 ) -> State:
-    """Try to merge the pairs that lose least; keep what explains better."""
-    from whyact.sampler.sweep import run_sweeps
-
+    """Try to merge the pairs that lose least; keep what explains better. `run` and `log_joint` as in `Algorithm`."""
     weights = np.full(N_SWEEPS, target.observation_weight)
-    state, _ = run_sweeps(rng, state, weights, data, target)
+    state, _ = run(rng, state, weights, data, target)
     between_kernels()
     tried = 0
     n_left = len(state.features)  # at most so many merges
@@ -100,9 +105,9 @@ def merge_features(
             break
         pick = order[tried]
         merged = merge_pair(state, int(first[pick]), int(second[pick]), target.n_levels)
-        candidate, _ = run_sweeps(rng, merged, weights, data, target)
+        candidate, _ = run(rng, merged, weights, data, target)
         between_kernels()
-        if score_explanation(candidate, data, target) > score_explanation(state, data, target):
+        if score_explanation(candidate, data, target, log_joint) > score_explanation(state, data, target, log_joint):
             state, tried, n_left = candidate, 0, n_left - 1
         else:
             tried += 1

@@ -5,7 +5,7 @@ is known from the training rows.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,28 @@ class FlatDraws(NamedTuple):
     """Draws below each other: draw i has the features splits[i] to splits[i + 1]."""
 
     features: np.ndarray  # (sum of K, D)
-    policies: np.ndarray  # (sum of K, U)
     zero_priors: np.ndarray  # prior probability that the substate is zero, (sum of K,)
     splits: np.ndarray
     grams: np.ndarray  # F F' of each draw, flat, one after the other
     gram_splits: np.ndarray
     noise_variances: np.ndarray  # sigma^2 of each draw
     scales: np.ndarray  # zeta / sigma^2 of each draw
+    voices: Any  # what the substates say about the action: a named tuple that `speak` understands
+
+
+class MixtureVoices(NamedTuple):
+    """Every feature has its policy."""
+
+    policies: np.ndarray  # (sum of K, U)
+
+
+class PatternVoices(NamedTuple):
+    """Every pattern of features in the training rows has its policy."""
+
+    splits: np.ndarray  # draw i has the patterns splits[i] to splits[i + 1]
+    patterns: np.ndarray  # flat, K entries for each pattern of a draw with K features
+    starts: np.ndarray  # where the patterns of a draw begin in `patterns`
+    policies: np.ndarray  # posterior mean of each, (patterns, U)
 
 
 @kernel
@@ -42,6 +57,25 @@ def fit_to_observation(substates, projections, gram, n_rounds):
                 substates[k] = new
         if largest < 1e-3:
             break
+
+
+@kernel
+def start_row(i, projections, gaps, n_levels, draws):
+    """Gram matrix of draw i over the observed entries of a row, and substates close to it to start from."""
+    first = draws.splits[i]
+    n_features = draws.splits[i + 1] - first
+    gram = draws.grams[draws.gram_splits[i] : draws.gram_splits[i + 1]].reshape((n_features, n_features))
+    if len(gaps) > 0:
+        gram = gram.copy()
+        for k in range(n_features):
+            for j in range(n_features):
+                for d in gaps:
+                    gram[k, j] -= draws.features[first + k, d] * draws.features[first + j, d]
+    substates = np.zeros(n_features)
+    fit_to_observation(substates, projections, gram, 30)
+    for k in range(n_features):
+        substates[k] = np.rint(substates[k] * (n_levels - 1)) / (n_levels - 1)
+    return gram, substates
 
 
 @kernel
@@ -85,68 +119,126 @@ def draw_row(rng, mass, substates, projections, gram, zero_priors, scale, n_leve
 
 
 @kernel
-def predict_row(rng, observation, gaps, n_levels, n_warm, n_kept, noise_limit, draws, probabilities, mean_substates):
-    """Average the mixture of policies over draws, and over the substates of one new row.
-
-    With `n_kept` = 0 the substates are maximised instead of drawn. Adds up `probabilities` (U) and `mean_substates`
-    (sum of K) in place, and returns the familiarity: the share of what exceeds noise (`noise_limit` times the noise
-    variance) that the features explain, averaged. What they leave unexplained counts as a feature never seen, whose
-    policy is uniform.
-    """
+def mix_policies(substates, draw, first, voices, probabilities):
+    """Fill in the mixture of policies, Eq. (model::mixture); uniform without any feature, and then return False."""
     n_actions = len(probabilities)
-    n_draws = len(draws.splits) - 1
+    probabilities[:] = 0.0
+    total = 0.0
+    for k in range(len(substates)):
+        if substates[k] > 0.0:
+            total += substates[k]
+            for u in range(n_actions):
+                probabilities[u] += substates[k] * voices.policies[first + k, u]
+    for u in range(n_actions):
+        probabilities[u] = probabilities[u] / total if total > 0.0 else 1.0 / n_actions
+    return total > 0.0
+
+
+@kernel
+def look_up_pattern(substates, draw, first, voices, probabilities):
+    """Fill in the policy of the pattern; for one never seen the prior's, which is uniform, and then return False."""
+    n_features = len(substates)
+    for pattern in range(voices.splits[draw], voices.splits[draw + 1]):
+        start = voices.starts[draw] + (pattern - voices.splits[draw]) * n_features
+        k = 0
+        while k < n_features and voices.patterns[start + k] == (substates[k] > 0.0):
+            k += 1
+        if k == n_features:
+            probabilities[:] = voices.policies[pattern]
+            return True
+    probabilities[:] = 1.0 / len(probabilities)
+    return False
+
+
+def make_row_predictor(speak, name):
+    """Make the kernel that predicts one new row; `speak` tells what given substates say about the action."""
+
+    def predict_row(
+        rng, observation, gaps, n_levels, n_warm, n_kept, noise_limit, draws, probabilities, mean_substates
+    ):
+        """Average what is said over draws, and over the substates of one new row.
+
+        With `n_kept` = 0 the substates are maximised instead of drawn. Adds up `probabilities` (U) and `mean_substates`
+        (sum of K) in place, and returns the familiarity: the share of what exceeds noise (`noise_limit` times the noise
+        variance) that the features explain, averaged. What they leave unexplained counts as a feature never seen, whose
+        policy is uniform.
+        """
+        n_actions = len(probabilities)
+        n_draws = len(draws.splits) - 1
+        all_projections = np.dot(draws.features, observation)
+        squares = np.dot(observation, observation)
+        mass = np.empty(n_levels + 1)
+        spoken = np.empty(n_actions)
+        familiarity = 0.0
+        for i in range(n_draws):
+            first, last = draws.splits[i], draws.splits[i + 1]
+            n_features = last - first
+            projections = all_projections[first:last]
+            zero_priors = draws.zero_priors[first:last]
+            scale = draws.scales[i]
+            gram, substates = start_row(i, projections, gaps, n_levels, draws)
+            n_rounds = max(n_kept, 1)
+            for sweep in range(n_warm + n_rounds):
+                if n_kept > 0:
+                    draw_row(rng, mass, substates, projections, gram, zero_priors, scale, n_levels)
+                else:
+                    climb_substates(substates, projections, gram, zero_priors, scale, n_levels)
+                if sweep < n_warm:
+                    continue
+                explained = 0.0
+                residual = squares
+                for k in range(n_features):
+                    s = substates[k]
+                    if s > 0.0:
+                        mean_substates[first + k] += s / n_rounds
+                        shared = 0.0
+                        for j in range(n_features):
+                            shared += gram[k, j] * substates[j]
+                        explained += s * shared
+                        residual -= s * (2.0 * projections[k] - shared)
+                excess = max(residual - noise_limit * draws.noise_variances[i], 0.0)
+                share = 1.0 if speak(substates, i, first, draws.voices, spoken) else 0.0
+                if excess > 0.0:
+                    share *= max(explained, 0.0) / (max(explained, 0.0) + excess)
+                familiarity += share / (n_draws * n_rounds)
+                for u in range(n_actions):
+                    probabilities[u] += (share * spoken[u] + (1.0 - share) / n_actions) / (n_draws * n_rounds)
+        return familiarity
+
+    predict_row.__qualname__ = predict_row.__name__ = name
+    return kernel(predict_row)
+
+
+predict_row_by_mixture = make_row_predictor(mix_policies, "predict_row_by_mixture")
+predict_row_by_pattern = make_row_predictor(look_up_pattern, "predict_row_by_pattern")
+
+
+@kernel
+def explain_row(observation, gaps, n_levels, draws, log_densities):
+    """Fill in, for each draw, the log density of a new row with its most probable substates: log max_s p(z, s)."""
     all_projections = np.dot(draws.features, observation)
     squares = np.dot(observation, observation)
-    mass = np.empty(n_levels + 1)
-    spoken = np.empty(n_actions)
-    familiarity = 0.0
-    for i in range(n_draws):
+    n_observed = len(observation) - len(gaps)
+    step = 1.0 / (n_levels - 1)
+    for i in range(len(draws.splits) - 1):
         first, last = draws.splits[i], draws.splits[i + 1]
-        n_features = last - first
         projections = all_projections[first:last]
         zero_priors = draws.zero_priors[first:last]
-        gram = draws.grams[draws.gram_splits[i] : draws.gram_splits[i + 1]].reshape((n_features, n_features))
-        if len(gaps) > 0:
-            gram = gram.copy()
-            for k in range(n_features):
-                for j in range(n_features):
-                    for d in gaps:
-                        gram[k, j] -= draws.features[first + k, d] * draws.features[first + j, d]
-        scale = draws.scales[i]
-        substates = np.zeros(n_features)
-        fit_to_observation(substates, projections, gram, 30)
-        for k in range(n_features):
-            substates[k] = np.rint(substates[k] * (n_levels - 1)) / (n_levels - 1)
-        n_rounds = max(n_kept, 1)
-        for sweep in range(n_warm + n_rounds):
-            if n_kept > 0:
-                draw_row(rng, mass, substates, projections, gram, zero_priors, scale, n_levels)
-            else:
-                climb_substates(substates, projections, gram, zero_priors, scale, n_levels)
-            if sweep < n_warm:
+        gram, substates = start_row(i, projections, gaps, n_levels, draws)
+        climb_substates(substates, projections, gram, zero_priors, draws.scales[i], n_levels)
+        residual = squares
+        log_prior = 0.0
+        for k in range(last - first):
+            if substates[k] == 0.0:
+                log_prior += math.log(zero_priors[k])
                 continue
-            total = 0.0
-            explained = 0.0
-            residual = squares
-            spoken[:] = 0.0
-            for k in range(n_features):
-                s = substates[k]
-                if s > 0.0:
-                    total += s
-                    mean_substates[first + k] += s / n_rounds
-                    for u in range(n_actions):
-                        spoken[u] += s * draws.policies[first + k, u]
-                    shared = 0.0
-                    for j in range(n_features):
-                        shared += gram[k, j] * substates[j]
-                    explained += s * shared
-                    residual -= s * (2.0 * projections[k] - shared)
-            excess = max(residual - noise_limit * draws.noise_variances[i], 0.0)
-            share = 1.0 if total > 0.0 else 0.0
-            if excess > 0.0:
-                share = max(explained, 0.0) / (max(explained, 0.0) + excess)
-            familiarity += share / (n_draws * n_rounds)
-            for u in range(n_actions):
-                mixture = spoken[u] / total if total > 0.0 else 1.0 / n_actions
-                probabilities[u] += (share * mixture + (1.0 - share) / n_actions) / (n_draws * n_rounds)
-    return familiarity
+            log_prior += math.log((1.0 - zero_priors[k]) * step)
+            residual -= 2.0 * substates[k] * projections[k]
+            for j in range(last - first):
+                residual += substates[k] * substates[j] * gram[k, j]
+        weight = draws.scales[i] * draws.noise_variances[i]  # zeta
+        log_densities[i] = (
+            log_prior
+            - 0.5 * weight * n_observed * math.log(2.0 * math.pi * draws.noise_variances[i])
+            - 0.5 * draws.scales[i] * max(residual, 0.0)
+        )

@@ -21,6 +21,8 @@ SMALLEST = 1e-290
 def draw_dirichlet(rng, concentrations):
     """Draw from a Dirichlet in logs, because Gamma draws of a small shape underflow."""
     logs = np.empty(len(concentrations))
+    if len(logs) == 0:  # a model that marginalises its policies holds none
+        return logs
     for u in range(len(logs)):
         # Gamma(a) = Gamma(a + 1) * U^(1 / a)
         logs[u] = math.log(rng.standard_gamma(concentrations[u] + 1.0)) - rng.standard_exponential() / concentrations[u]
@@ -48,6 +50,31 @@ def log_density_concentration(concentration, arguments):
 
 
 draw_slice_concentration = make_slice_sampler(log_density_concentration)
+
+
+@kernel
+def log_action_gain(count, total, weight, concentration, n_actions):
+    """Log probability of an action seen `count` times among `total` with the same policy, the policy integrated out.
+
+    With an action weight omega each sighting counts omega times, here and before: the factor by which the action
+    changes the integral of the policy's likelihood to the power of omega.
+    """
+    if weight == 1.0:
+        return math.log((count + concentration) / (total + n_actions * concentration))
+    if weight == 0.0:
+        return 0.0
+    before = concentration + weight * count
+    before_all = n_actions * concentration + weight * total
+    return (
+        math.lgamma(before + weight) - math.lgamma(before) - math.lgamma(before_all + weight) + math.lgamma(before_all)
+    )
+
+
+@kernel
+def log_marginal_of_actions(counts, concentration):
+    """Log probability of the actions of several policies, (policies, U) counts each, the policies integrated out."""
+    # the density of the concentration under a flat prior of its logarithm is their likelihood
+    return log_density_concentration(concentration, (counts, 0.0, 0.0))
 
 
 @kernel

@@ -1,0 +1,341 @@
+"""What every model that learns from demonstrations shares: input, chains, labels, scikit-learn's face."""
+
+import sys
+import warnings
+from numbers import Integral, Real
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from whyact.model import Demonstrations
+from whyact.posterior import ChainsDisagreeWarning, Posterior
+from whyact.prediction import Prediction, Predictor
+from whyact.progress import CallbackSupportMixin, SegmentCallbacks, progress_bar, with_callbacks
+
+if TYPE_CHECKING:
+    from whyact.sampler.algorithm import Algorithm
+
+# Observations are brought to this root mean square before sampling. The priors of Table 1 are not free of a unit:
+# they expect a noise variance near 0.001, which at a root mean square of one is the opinion that the signal-to-noise
+# ratio is 30 dB. At a quarter they leave 10 dB as plausible as 30 dB.
+ROOT_MEAN_SQUARE = 0.25
+# Sweeps and chains if not given.
+LENGTH = {"n_burn_in": 1500, "n_draws": 1500, "n_chains": 4}
+# Beyond this the noise variance would not be a floating point number.
+LARGEST = 1e150
+
+# Parameters of every chain, for `_parameter_constraints`.
+CHAIN_CONSTRAINTS: dict = {
+    "n_burn_in": [Interval(Integral, 0, None, closed="left"), None],
+    "n_draws": [Interval(Integral, 1, None, closed="left"), None],
+    "thin": [Interval(Integral, 1, None, closed="left")],
+    "n_chains": [Interval(Integral, 1, None, closed="left"), None],
+    "action_weight": [Interval(Real, 0, None, closed="left")],
+    "observation_weight": [Interval(Real, 0, None, closed="neither")],
+    "max_prediction_draws": [Interval(Integral, 1, None, closed="left")],
+    "missing_action": "no_validation",
+    "n_jobs": [None, Integral],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+
+
+class Problem(NamedTuple):
+    """What is given to the chains."""
+
+    data: Demonstrations
+    target: Any  # options and hyperpriors, flat for the kernels
+    priors: Any
+    algorithm: "Algorithm"
+    unit: float = 1.0  # what the observations were divided by
+    center: np.ndarray | float = 0.0  # and what was taken off them before
+
+
+class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Base of the classifiers that run chains. A subclass has the parameters of CHAIN_CONSTRAINTS and says
+
+    - `_pose(X, actions, n_actions)`: the Problem to give to the chains;
+    - `_summarise(problem, chains)`: the Posterior of their draws;
+    - `_set_fitted(posterior, problem, classes, seed)`: the fitted attributes;
+    - `predict_proba(X)`.
+    """
+
+    _least_rows = 2
+
+    if TYPE_CHECKING:  # parameters that every subclass has
+        n_burn_in: int | None
+        n_draws: int | None
+        n_chains: int | None
+        thin: int
+        n_jobs: int | None
+        verbose: int
+        random_state: Any
+        missing_action: Any
+        classes_: np.ndarray
+
+        def _pose(self, X: np.ndarray, actions: np.ndarray, n_actions: int) -> Problem: ...
+        def _summarise(self, problem: Problem, chains: list) -> Posterior: ...
+        def _set_fitted(self, posterior: Posterior, problem: Problem, classes: np.ndarray, seed: int) -> None: ...
+        def predict_proba(self, X) -> np.ndarray: ...
+
+    @with_callbacks
+    def fit(self, X, y=None):
+        """Infer everything from demonstrations.
+
+        Parameters
+        ----------
+        X : array-like (N, D)
+            Observations; NaN where an entry is missing.
+        y : array-like (N,) or None
+            Actions, labels of any sortable type; `missing_action` where one is not known. None: none is known.
+
+        Returns
+        -------
+        self
+        """
+        before = dict(self.__dict__)
+        try:
+            return self._fit(X, y)
+        except BaseException:  # also Ctrl-C: the estimator stays as it was
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X, y):
+        self._validate_params()
+        length = self._find_length()
+        X = self._check_observations(X, reset=True)
+        classes, actions = self._check_actions(y, len(X))
+        entropy = check_random_state(self.random_state).randint(0, 2**31, size=5)
+        problem = self._pose(X, actions, max(len(classes), 1))
+        chains = self._run_chains(problem, np.random.SeedSequence(entropy[:4].tolist()), length, X, y)
+        posterior = self._summarise(problem, chains)
+        self._set_fitted(posterior, problem, classes, int(entropy[4]))
+        if not posterior.chains_agree:
+            warn_user(posterior.agreement(), ChainsDisagreeWarning)
+        return self
+
+    def _default_length(self) -> dict[str, int]:
+        return LENGTH
+
+    def _find_length(self) -> dict[str, int]:
+        """Sweeps and chains, as given or by default."""
+        length = {
+            name: getattr(self, name) if getattr(self, name) is not None else default
+            for name, default in self._default_length().items()
+        }
+        if length["n_draws"] < self.thin:
+            raise ValueError(f"n_draws={length['n_draws']} must be at least thin={self.thin}, or no draw is kept.")
+        return length
+
+    def _run_chains(self, problem: Problem, seed: np.random.SeedSequence, length: dict[str, Any], X, y):
+        # numba is imported at the first fit, not with the package
+        from whyact.sampler.chain import N_SEGMENTS, run_chains
+        from whyact.sampler.compiling import announce_compilation
+
+        callbacks = SegmentCallbacks(self, self._init_callback_context(max_subtasks=N_SEGMENTS), X, y)
+        announce_compilation(self.verbose, problem.algorithm.kernel)
+        with progress_bar(self.verbose, problem.unit) as show:
+
+            def on_progress(progress):
+                show(progress)
+                return callbacks(progress)
+
+            chains = run_chains(
+                seed,
+                problem.data,
+                problem.target,
+                problem.priors,
+                **length,
+                thin=self.thin,
+                n_jobs=self.n_jobs,
+                algorithm=problem.algorithm,
+                on_progress=on_progress,
+            )
+        callbacks.end()
+        return chains
+
+    # --- what comes in --------------------------------------------------------------------------------------
+
+    def _check_observations(self, X, reset):
+        try:
+            X = validate_data(
+                self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite="allow-nan", ensure_min_samples=1
+            )
+        except ValueError as error:
+            if "could not convert" in str(error):
+                raise ValueError(f"X must hold numbers: {error}.") from None
+            raise
+        if not reset:
+            return X
+        if len(X) < self._least_rows:
+            raise ValueError(f"X holds 1 sample (one row); at least {self._least_rows} are needed to learn from.")
+        empty = np.nonzero(np.isnan(X).all(axis=0))[0]
+        if len(empty):
+            names = getattr(self, "feature_names_in_", np.arange(X.shape[1]))
+            raise ValueError(f"X: column {names[empty[0]]!s} holds no number (all NaN); leave it out.")
+        largest = np.nanmax(np.abs(X))
+        if largest > LARGEST or 0 < largest < 1 / LARGEST:
+            raise ValueError(f"X holds values of size {largest:.0e}, whose squares overflow; choose another unit.")
+        if np.array_equal(X, np.broadcast_to(X[0], X.shape), equal_nan=True):
+            warn_user("X: all rows are equal, so nothing in them can explain the actions.")
+        return X
+
+    def _check_actions(self, y, n_rows):
+        """Return the sorted actions, and their index for each row (-1 where missing)."""
+        if y is None:
+            return np.array([]), np.full(n_rows, -1)
+        labels, known = self._split_missing(y)
+        if len(labels) != n_rows:
+            raise ValueError(f"X has {n_rows} rows, but y has {len(labels)} actions; inconsistent numbers of samples.")
+        actions = np.full(n_rows, -1)
+        if not known.any():
+            return np.array([]), actions
+        observed = labels[known]
+        try:
+            sorted(set(observed.tolist()))
+        except TypeError as error:
+            raise ValueError(f"y must hold labels of one sortable type: {error}.") from None
+        if labels.dtype == object:  # None among strings or numbers made it an object array
+            observed = np.array(observed.tolist())
+        check_classification_targets(observed)
+        classes, indices = np.unique(observed, return_inverse=True)
+        if len(classes) == 1:
+            raise ValueError(f"y holds one class only ({classes[0]!r}); at least two different actions are needed.")
+        actions[known] = indices
+        return classes, actions
+
+    def _split_missing(self, y):
+        """Return the labels and where they are known."""
+        if hasattr(y, "to_numpy"):
+            y = y.to_numpy()
+        labels = column_or_1d(np.asarray(y) if not isinstance(y, list) else to_array(y), warn=True)
+        marker = self.missing_action
+        if marker is None:
+            missing = (
+                np.array([label is None for label in labels]) if labels.dtype == object else np.zeros(len(labels), bool)
+            )
+        elif isinstance(marker, float) and np.isnan(marker):
+            missing = np.array([isinstance(label, (float, np.floating)) and np.isnan(label) for label in labels], bool)
+        else:
+            missing = np.array([label == marker for label in labels], bool)
+        if labels.dtype.kind == "f" and not np.isfinite(labels[~missing]).all():
+            raise ValueError("y contains NaN or infinity; mark missing actions with missing_action.")
+        return labels, ~missing
+
+    # --- what comes out -------------------------------------------------------------------------------------
+
+    def predict(self, X):
+        """The most probable action for each row."""
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def score(self, X, y, sample_weight=None):
+        """Accuracy on the rows whose action is known."""
+        check_is_fitted(self)
+        labels, known = self._split_missing(y)
+        unseen = sorted({str(label) for label in labels[known]} - {str(label) for label in self.classes_})
+        if unseen and len(self.classes_):
+            warn_user(f"y holds actions never seen in training ({', '.join(unseen[:5])}); they count as wrong.")
+        correct = np.array([a == b for a, b in zip(self.predict(X)[known], labels[known], strict=True)], dtype=float)
+        if not known.any():
+            raise ValueError("y holds no known action, so there is nothing to score.")
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(np.average(correct, weights=weights))
+
+    def _check_has_actions(self):
+        if not len(self.classes_):
+            raise ValueError("y held no action in fit, so none can be predicted; `transform` gives the substates.")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLearner):
+    """Base of the models in which observations are sums of features; `prediction` is "mmse" or "map"."""
+
+    if TYPE_CHECKING:
+        prediction: str
+        max_prediction_draws: int
+
+    def _make_predictor(self, posterior, problem, seed) -> Predictor:
+        return Predictor(posterior, problem.target, self.max_prediction_draws, seed)
+
+    def _set_fitted(self, posterior, problem, classes, seed):
+        chosen = posterior.chosen_state()
+        self.posterior_ = posterior
+        self.unit_ = posterior.unit
+        self.classes_ = classes
+        self.components_ = chosen.features * posterior.unit
+        self.n_components_ = self._n_features_out = len(chosen.features)
+        self.policies_ = chosen.policies[:, : len(classes)]
+        self.substates_ = chosen.substates.T
+        self.noise_variance_ = chosen.noise_variance * posterior.unit**2
+        self._predictor = self._make_predictor(posterior, problem, seed)
+
+    def _predict(self, X, **how) -> Prediction:
+        check_is_fitted(self)
+        X = self._check_observations(X, reset=False)
+        return self._predictor.predict(X, n_jobs=self.n_jobs, **how)
+
+    def predict_proba(self, X):
+        """Probability of each action, (N, U); near uniform for an observation that no feature explains."""
+        check_is_fitted(self)
+        self._check_has_actions()
+        use_map = self.prediction == "map"
+        return self._predict(X, one_draw=use_map, maximise=use_map).probabilities
+
+    def familiarity(self, X):
+        """How much of each observation the features explain, noise aside: 1 all, 0 nothing, (N,).
+
+        A row near 0 is unlike every demonstration, or holds nothing at all, and its `predict_proba` is near uniform.
+        What exceeds the noise in the residual counts as a feature never seen, whose policy nobody knows.
+        """
+        use_map = self.prediction == "map"
+        return self._predict(X, one_draw=use_map, maximise=use_map).familiarity
+
+    def transform(self, X):
+        """How much of each feature of `components_` is in each row, (N, K), without looking at actions."""
+        return self._predict(X, one_draw=True, maximise=self.prediction == "map").substates
+
+    def inverse_transform(self, S):
+        """Observations (N, D) that the substates (N, K) make up."""
+        check_is_fitted(self)
+        S = np.asarray(S, dtype=float)
+        if S.ndim != 2 or S.shape[1] != self.n_components_:
+            raise ValueError(f"S must have {self.n_components_} columns, one a feature; its shape is {S.shape}.")
+        return S @ self.components_
+
+
+def warn_user(message, category=UserWarning):
+    """Warn at the line of the user's code, whatever decorators scikit-learn puts between."""
+    level = 2
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("whyact", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def to_array(y):
+    """Turn a list into an array; one that mixes None with labels keeps its labels as they are."""
+    if any(label is None for label in y):
+        labels = np.empty(len(y), dtype=object)
+        labels[:] = y
+        return labels
+    return np.asarray(y)
+
+
+def find_unit(X: np.ndarray, root_mean_square: float = ROOT_MEAN_SQUARE) -> float:
+    """What to divide X by, so that it has this root mean square."""
+    largest = float(np.nanmax(np.abs(X)))
+    if largest == 0:
+        return 1.0
+    return largest * float(np.sqrt(np.nanmean(np.square(X / largest)))) / root_mean_square

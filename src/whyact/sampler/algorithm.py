@@ -1,0 +1,19 @@
+"""What a chain needs to know of a sampler: one small tuple for each model and way to sample it."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Algorithm(NamedTuple):
+    """Plain functions of modules, which processes find by name.
+
+    A state begins with `substates` (K, N), `features` (K, D) and `policies` (K, any number of columns); single
+    numbers follow. The target has `n_levels`, the number of values of a substate, and `observation_weight`.
+    """
+
+    kernel: str  # name of the kernel that runs the sweeps: what is compiled first
+    start: Callable[..., Any]  # (rng, data, target, priors) -> state
+    run: Callable[..., Any]  # (rng, state, observation weight of each sweep, data, target) -> (state, info)
+    log_joint: Callable[..., float]  # (state, data, target)
+    merge: Callable[..., Any] | None = None  # in the burn-in: (rng, state, data, target, between_kernels) -> state
+    anneals: bool = True  # whether the observation weight rises in the burn-in

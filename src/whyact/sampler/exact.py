@@ -1,0 +1,45 @@
+"""The exact sampler of the paper's model, as a chain runs it."""
+
+import numpy as np
+
+from whyact.model import (
+    Demonstrations,
+    Priors,
+    State,
+    Target,
+    draw_policies_from_prior,
+    draw_substates_from_prior,
+    log_joint,
+    simulate,
+)
+from whyact.sampler.algorithm import Algorithm
+from whyact.sampler.merging import merge_features
+from whyact.sampler.sweep import run_sweeps
+
+
+def start_from_prior(rng: np.random.Generator, data: Demonstrations, target: Target, priors: Priors) -> State:
+    """Start as the paper does: one feature, everything drawn from the prior.
+
+    The feature is active everywhere, because a single entry drawn from the buffet hardly ever survives.
+    """
+    n_rows, n_dimensions = data.observations.shape
+    values = "positive" if target.positive else "real"
+    hyper = simulate(rng, 1, 1, 2, priors=priors, feature_values=values, features=np.ones((1, 1))).state
+    weights = rng.exponential(size=(1, n_dimensions)) if target.positive else rng.standard_normal((1, n_dimensions))
+    scale = hyper.weight_scale if target.positive else np.sqrt(hyper.weight_scale)
+    return hyper._replace(
+        features=scale * weights,
+        substates=draw_substates_from_prior(rng, 1, n_rows, target.n_levels, priors.sparsity),
+        policies=draw_policies_from_prior(rng, 1, target.n_actions, hyper.policy_concentration),
+    )
+
+
+def run(rng, state, observation_weights, data, target):
+    return run_sweeps(rng, state, observation_weights, data, target)
+
+
+def merge(rng, state, data, target, between_kernels):
+    return merge_features(rng, state, data, target, run, log_joint, between_kernels)
+
+
+EXACT = Algorithm("run_sweeps", start_from_prior, run, log_joint, merge)
