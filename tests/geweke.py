@@ -148,10 +148,10 @@ def make_small_model(feature_values="positive", missing=False, **options):
     return target, draw_prior, start
 
 
-def compare(chain, prior):
+def compare(chain, prior, quantities=QUANTITIES):
     """z scores of means, variances and quantiles of each quantity: chain (autocorrelated) against independent draws."""
     scores = {}
-    for i, name in enumerate(QUANTITIES):
+    for i, name in enumerate(quantities):
         x, y = chain[:, i], prior[:, i]
         center, spread = y.mean(), y.std()
         statistics = {"mean": lambda v: v, "variance": lambda v: ((v - center) / spread) ** 2}  # noqa: B023
