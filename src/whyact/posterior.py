@@ -166,6 +166,8 @@ class Posterior:
         "positive" or "real": whether the weight scale is a mean or a variance.
     center : float or array (D,)
         What was taken off the observations before that; it is added to the features again.
+    counted : str
+        What the rows of `features` are called where people read of them.
     best_is_modal : bool
         Whether the draw that stands for all is sought among those with the most probable number of features. If not,
         it is the paper's MAP.
@@ -178,6 +180,7 @@ class Posterior:
         feature_values: str = "positive",
         best_is_modal: bool = True,
         center=0.0,
+        counted: str = "features",
     ):
         if not chains or not all(len(chain) for chain in chains):
             raise ValueError("a posterior needs at least one draw in each chain.")
@@ -186,6 +189,7 @@ class Posterior:
         self.feature_values = feature_values
         self.best_is_modal = best_is_modal
         self.center = center
+        self.counted = counted
 
     @property
     def n_chains(self) -> int:
@@ -391,7 +395,7 @@ class Posterior:
         modes = [int(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"]]
         return (
             f"The {self.n_chains} chains disagree (R-hat of {worst} is {r_hats[worst]:.2f}; their most frequent "
-            f"numbers of features are {', '.join(map(str, modes))}): raise n_burn_in and n_draws, or n_chains, and "
+            f"numbers of {self.counted} are {', '.join(map(str, modes))}): raise n_burn_in and n_draws, or n_chains, and "
             "fit again."
         )
 
