@@ -288,11 +288,11 @@ def test_sweep_leaves_the_joint_distribution_invariant(model):
 
 @pytest.mark.parametrize(
     ("wrong", "quantity"),
-    [({"sparsity_zero": 1.8}, "n_present"), ({"action_weight": 1.15}, "policy_concentration")],
+    [({"sparsity_zero": 2.0}, "n_present"), ({"action_weight": 1.3}, "policy_concentration")],
     ids=["sparsity", "actions"],
 )
 def test_a_wrong_conditional_is_caught(wrong, quantity):
-    scores = run_geweke(seed=4, n_steps=300_000, n_prior=40_000, wrong=wrong)
+    scores = run_geweke(seed=4, n_steps=150_000, n_prior=20_000, wrong=wrong)
     assert max(abs(score) for (name, _), score in scores.items() if name == quantity) > 1.5 * Z_LIMIT
 
 
