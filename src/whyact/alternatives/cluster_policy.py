@@ -203,6 +203,7 @@ class ClusterPolicyClassifier(PolicyLearner):
         probabilities = np.zeros((len(X), target.n_actions))
         familiarity = np.zeros(len(X))
         shares = np.zeros((len(X), 1))
+        is_complete = len(data.row_gaps) == 0 and len(rows.row_gaps) == 0
         for state in states:
             n_clusters = len(state.substates)
             level = level_of(state, data, target)
@@ -210,8 +211,8 @@ class ClusterPolicyClassifier(PolicyLearner):
             sums = collect_sums(clusters, n_clusters, level, data, target)
             shares = np.zeros((len(X), n_clusters + 1))
             predict_from_draw(
-                rows.observations, rows.row_splits, rows.row_gaps, n_clusters, state.concentration, sums, level,
-                probabilities, shares,
+                rows.observations, rows.row_splits, rows.row_gaps, n_clusters, is_complete, state.concentration,
+                sums, level, probabilities, shares,
             )  # fmt: skip
             familiarity += 1.0 - shares[:, -1]
         return ClusterPrediction(probabilities / len(states), shares[:, :-1], familiarity / len(states))

@@ -83,7 +83,9 @@ class Sums(NamedTuple):
     counts: np.ndarray  # observed entries in each dimension, (C, D)
     totals: np.ndarray  # sum of the entries, (C, D)
     squares: np.ndarray  # sum of all squares, (C,)
+    lengths: np.ndarray  # squared length of the totals, (C,)
     actions: np.ndarray  # how often each action was seen, (C, U)
+    n_actions: np.ndarray  # how many were seen, (C,)
     log_evidence: np.ndarray  # log p(rows of the cluster) up to a constant for each entry, (C,)
 
 
@@ -122,18 +124,25 @@ def make_sums(n_rows, n_dimensions, n_actions):
         np.zeros((room, n_dimensions), np.int64),
         np.zeros((room, n_dimensions)),
         np.zeros(room),
+        np.zeros(room),
         np.zeros((room, n_actions)),
+        np.zeros(room),
         np.zeros(room),
     )
 
 
 @kernel
-def log_of_spread(n_entries, q, log_spreads, level):
-    """Log evidence from the number of entries, q, and the sum of log(1 + n_d / kappa)."""
+def log_gamma_of_entries(n_entries, level):
+    return math.lgamma(level.shape + 0.5 * level.weight * n_entries)
+
+
+@kernel
+def log_of_spread(n_entries, q, log_spreads, log_gamma, level):
+    """Log evidence from the number of entries, q, the sum of log(1 + n_d / kappa) and `log_gamma_of_entries`."""
     half = 0.5 * level.weight * n_entries
     q = max(q, 0.0) + ROUNDING * level.weight * n_entries
     return (
-        math.lgamma(level.shape + half)
+        log_gamma
         - (level.shape + half) * math.log1p(0.5 * q / level.rate)
         - half * level.log_rate
         - level.log_gamma_shape
@@ -160,7 +169,11 @@ def sum_up_cluster(c, sums, level):
 def refresh(c, sums, level):
     """Bring the evidence of a cluster up to date."""
     n_entries, q, log_spreads = sum_up_cluster(c, sums, level)
-    sums.log_evidence[c] = log_of_spread(n_entries, q, log_spreads, level) if sums.sizes[c] > 0 else 0.0
+    sums.lengths[c] = np.dot(sums.totals[c], sums.totals[c])
+    sums.log_evidence[c] = 0.0
+    if sums.sizes[c] > 0:
+        log_gamma = log_gamma_of_entries(n_entries, level)
+        sums.log_evidence[c] = log_of_spread(n_entries, q, log_spreads, log_gamma, level)
 
 
 @kernel
@@ -176,6 +189,7 @@ def change_row(n, c, sign, sums, data):
         sums.counts[c, data.row_gaps[i]] -= sign
     if data.actions[n] >= 0:
         sums.actions[c, data.actions[n]] += sign
+        sums.n_actions[c] += sign
 
 
 @kernel
@@ -184,7 +198,9 @@ def clear(c, sums):
     sums.counts[c] = 0
     sums.totals[c] = 0.0
     sums.squares[c] = 0.0
+    sums.lengths[c] = 0.0
     sums.actions[c] = 0.0
+    sums.n_actions[c] = 0.0
     sums.log_evidence[c] = 0.0
 
 
@@ -194,7 +210,9 @@ def copy_cluster(source, goal, sums):
     sums.counts[goal] = sums.counts[source]
     sums.totals[goal] = sums.totals[source]
     sums.squares[goal] = sums.squares[source]
+    sums.lengths[goal] = sums.lengths[source]
     sums.actions[goal] = sums.actions[source]
+    sums.n_actions[goal] = sums.n_actions[source]
     sums.log_evidence[goal] = sums.log_evidence[source]
 
 
@@ -218,20 +236,58 @@ def log_density_of_row(n, c, sums, level, observations, row_splits, row_gaps):
         n_entries += count
         q -= total * total * level.shrink[count]
         log_spreads += level.log_spread[count]
-    return log_of_spread(n_entries, q, log_spreads, level) - sums.log_evidence[c]
+    log_gamma = log_gamma_of_entries(n_entries, level)
+    return log_of_spread(n_entries, q, log_spreads, log_gamma, level) - sums.log_evidence[c]
+
+
+@kernel
+def make_log_gammas(is_complete, n_rows, n_dimensions, level):
+    """Table of `log_gamma_of_entries` over the number of rows; empty where entries are missing."""
+    log_gammas = np.empty(n_rows + 2 if is_complete else 0)
+    for n in range(len(log_gammas)):
+        log_gammas[n] = log_gamma_of_entries(n * n_dimensions, level)
+    return log_gammas
+
+
+@kernel
+def fill_log_densities(n, n_clusters, log_gammas, sums, level, observations, row_splits, row_gaps, log_densities):
+    """Fill in the log density of row n given each cluster, and given none.
+
+    Where nothing is missing, in the clusters or in the row, one product with the totals is enough for all of them.
+    """
+    if len(log_gammas) == 0:
+        for c in range(n_clusters + 1):
+            log_densities[c] = log_density_of_row(n, c, sums, level, observations, row_splits, row_gaps)
+        return
+    n_dimensions = observations.shape[1]
+    products = np.dot(sums.totals[: n_clusters + 1], observations[n])
+    square = np.dot(observations[n], observations[n])
+    for c in range(n_clusters + 1):
+        size = sums.sizes[c] + 1
+        length = sums.lengths[c] + 2.0 * products[c] + square
+        q = level.weight * (sums.squares[c] + square - level.weight * level.shrink[size] * length)
+        log_spreads = n_dimensions * level.log_spread[size]
+        log_evidence = log_of_spread(size * n_dimensions, q, log_spreads, log_gammas[size], level)
+        log_densities[c] = log_evidence - sums.log_evidence[c]
+
+
+@kernel
+def log_gain_of_row(n, c, sums, level, data):
+    """Log probability of row n's action given the rows of cluster c."""
+    action = data.actions[n]
+    if action < 0:
+        return 0.0
+    return log_action_gain(
+        sums.actions[c, action], sums.n_actions[c], level.action_weight, level.policy_concentration,
+        sums.actions.shape[1],
+    )  # fmt: skip
 
 
 @kernel
 def log_weight_of_row(n, c, sums, level, data):
     """Log density of a demonstration, observation and action, given the rows of cluster c."""
-    log_weight = log_density_of_row(n, c, sums, level, data.observations, data.row_splits, data.row_gaps)
-    action = data.actions[n]
-    if action >= 0:
-        n_actions = sums.actions.shape[1]
-        log_weight += log_action_gain(
-            sums.actions[c, action], sums.actions[c].sum(), level.action_weight, level.policy_concentration, n_actions
-        )
-    return log_weight
+    log_density = log_density_of_row(n, c, sums, level, data.observations, data.row_splits, data.row_gaps)
+    return log_density + log_gain_of_row(n, c, sums, level, data)
 
 
 @kernel
@@ -269,6 +325,7 @@ def remove_cluster(c, n_clusters, clusters, sums):
 def draw_clusters(rng, clusters, n_clusters, concentration, sums, level, data):
     """Draw the cluster of every row given all others (Neal, 2000, algorithm 3); return how many there are."""
     log_weights = np.empty(len(clusters) + 1)
+    log_gammas = make_log_gammas(len(data.row_gaps) == 0, len(clusters), data.observations.shape[1], level)
     for n in range(len(clusters)):
         c = clusters[n]
         change_row(n, c, -1, sums, data)
@@ -277,9 +334,12 @@ def draw_clusters(rng, clusters, n_clusters, concentration, sums, level, data):
             n_clusters = remove_cluster(c, n_clusters, clusters, sums)
         else:
             refresh(c, sums, level)
-        for c in range(n_clusters):
-            log_weights[c] = math.log(sums.sizes[c]) + log_weight_of_row(n, c, sums, level, data)
-        log_weights[n_clusters] = math.log(concentration) + log_weight_of_row(n, n_clusters, sums, level, data)
+        fill_log_densities(
+            n, n_clusters, log_gammas, sums, level, data.observations, data.row_splits, data.row_gaps, log_weights
+        )
+        for c in range(n_clusters + 1):
+            prior = concentration if c == n_clusters else float(sums.sizes[c])
+            log_weights[c] += math.log(prior) + log_gain_of_row(n, c, sums, level, data)
         c = draw_index(rng, log_weights, n_clusters + 1)
         n_clusters += c == n_clusters
         clusters[n] = c
@@ -403,7 +463,7 @@ def log_density_mean_precision(precision, arguments):
     )  # fmt: skip
     for c in range(n_clusters):
         n_entries, q, log_spreads = sum_up_cluster(c, sums, own)
-        log_density += log_of_spread(n_entries, q, log_spreads, own)
+        log_density += log_of_spread(n_entries, q, log_spreads, log_gamma_of_entries(n_entries, own), own)
     return log_density
 
 
@@ -630,23 +690,27 @@ CLUSTERS = Algorithm("run_sweeps_of_clusters", start, run, log_joint_of_clusters
 
 
 @kernel
-def predict_from_draw(rows, row_splits, row_gaps, n_clusters, concentration, sums, level, probabilities, shares):
+def predict_from_draw(
+    rows, row_splits, row_gaps, n_clusters, is_complete, concentration, sums, level, probabilities, shares
+):
     """Fill in P(cluster | row), the last one for a new cluster, and add to the action probabilities of each row.
 
     The policy of a new cluster is the prior's, which is uniform.
     """
     n_actions = sums.actions.shape[1]
+    log_gammas = make_log_gammas(is_complete, len(level.shrink) - 1, rows.shape[1], level)
     weights = np.empty(n_clusters + 1)
     policies = np.full((n_clusters + 1, n_actions), 1.0 / n_actions)
     for c in range(n_clusters):
-        total = n_actions * level.policy_concentration + level.action_weight * sums.actions[c].sum()
+        total = n_actions * level.policy_concentration + level.action_weight * sums.n_actions[c]
         for u in range(n_actions):
             policies[c, u] = (level.policy_concentration + level.action_weight * sums.actions[c, u]) / total
     for n in range(len(rows)):
+        fill_log_densities(n, n_clusters, log_gammas, sums, level, rows, row_splits, row_gaps, weights)
         largest = -math.inf
         for c in range(n_clusters + 1):
             prior = concentration if c == n_clusters else float(sums.sizes[c])
-            weights[c] = math.log(prior) + log_density_of_row(n, c, sums, level, rows, row_splits, row_gaps)
+            weights[c] += math.log(prior)
             largest = max(largest, weights[c])
         total = 0.0
         for c in range(n_clusters + 1):
