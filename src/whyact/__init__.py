@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from whyact.alternatives.cluster_policy import ClusterPolicyClassifier, ClusterPriors
+    from whyact.alternatives.pattern_policy import PatternPolicyClassifier
+    from whyact.alternatives.per_action import PerActionFeaturesClassifier
+    from whyact.comparison import Comparison, compare
     from whyact.demo import load_demo
     from whyact.estimator import FeaturePolicyClassifier
     from whyact.model import Priors, simulate
@@ -21,13 +25,32 @@ if TYPE_CHECKING:
 _HOMES = {
     "AsPublished": "whyact.sampler.settings",
     "ChainsDisagreeWarning": "whyact.posterior",
+    "ClusterPolicyClassifier": "whyact.alternatives.cluster_policy",
+    "ClusterPriors": "whyact.alternatives.cluster_policy",
+    "Comparison": "whyact.comparison",
     "FeaturePolicyClassifier": "whyact.estimator",
+    "PatternPolicyClassifier": "whyact.alternatives.pattern_policy",
+    "PerActionFeaturesClassifier": "whyact.alternatives.per_action",
     "Priors": "whyact.model",
+    "compare": "whyact.comparison",
     "load_demo": "whyact.demo",
     "simulate": "whyact.model",
 }
 
-__all__ = ["AsPublished", "ChainsDisagreeWarning", "FeaturePolicyClassifier", "Priors", "load_demo", "simulate"]
+__all__ = [
+    "AsPublished",
+    "ChainsDisagreeWarning",
+    "ClusterPolicyClassifier",
+    "ClusterPriors",
+    "Comparison",
+    "FeaturePolicyClassifier",
+    "PatternPolicyClassifier",
+    "PerActionFeaturesClassifier",
+    "Priors",
+    "compare",
+    "load_demo",
+    "simulate",
+]
 
 
 def __getattr__(name: str):

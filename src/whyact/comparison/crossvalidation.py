@@ -1,0 +1,355 @@
+"""Fit every model to every fold, and measure what it predicts."""
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+import pandas
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
+
+from whyact.alternatives.classifiers import tune
+from whyact.comparison.contestants import SHORTEST
+from whyact.comparison.folds import SPLITS, Fold, describe_splits, keep_learnable, make_folds, note_absent
+from whyact.comparison.inputs import (
+    Model,
+    Rows,
+    check_rows,
+    choose_models,
+    choose_reference,
+    first_sentence,
+    impute_where_needed,
+)
+from whyact.comparison.results import COMPARED, Comparison
+from whyact.comparison.scoring import calibration_error, corrected_interval, score
+from whyact.posterior import ChainsDisagreeWarning
+
+# Warnings of a fit that are told in words of their own; of others, the first sentence is.
+TROUBLES = {
+    ChainsDisagreeWarning.__name__: "the chains disagreed",
+    ConvergenceWarning.__name__: "an optimiser stopped before it converged",
+}
+
+# For who maintains a model, not for who uses it.
+IGNORED = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
+
+
+def compare(
+    X,
+    y,
+    *,
+    groups=None,
+    models: Sequence[str] | Mapping[str, Any] | None = None,
+    splits: Sequence[str] = SPLITS,
+    n_folds: int = 5,
+    n_repeats: int = 1,
+    reference: str | None = None,
+    n_jobs: int | None = None,
+    random_state=0,
+    verbose: int = 0,
+) -> Comparison:
+    """Cross-validate models on the same demonstrations, and say which differences are more than luck.
+
+    Parameters
+    ----------
+    X : array-like (N, D)
+        Observations; NaN where an entry is missing. Models that need all entries get the column's mean instead.
+    y : array-like (N,)
+        Actions. Rows without one (None or NaN) are dropped.
+    groups : array-like (N,) or None, default=None
+        Which rows belong together, such as the drive or the episode; "blocked" then leaves out whole groups.
+    models : list of names, dict or None, default=None
+        Names of `whyact.comparison.contestants.CONTESTANTS`; None means the default ones. In a dict, each name stands
+        for a scikit-learn classifier with `predict_proba`, or for the name of a known model.
+    splits : list, default=("random", "blocked")
+        - "random": stratified folds of shuffled rows, n_repeats times; ignores the groups.
+        - "blocked": whole groups or, without groups, n_folds blocks of consecutive rows. Consecutive rows of one drive
+          are near copies of each other, so that a random split flatters whoever remembers rows, nearest neighbours
+          above all. In this split the usual classifiers also choose their settings with whole blocks left out.
+    n_folds : int, default=5
+    n_repeats : int, default=1
+        Of the random split.
+    reference : name or None, default=None
+        The model that the others are compared with; None means "features", or the first one if that is not compared.
+    n_jobs : int or None, default=None
+        Fits at a time, each in one process; -1 means one for each core. The results do not depend on it.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the folds, and of all models without a seed of their own.
+    verbose : int, default=0
+        1 shows progress.
+
+    Returns
+    -------
+    Comparison
+
+    Notes
+    -----
+    An action that is missing from the rows to learn from counts as wrong where it is tested. A fold with one action
+    only to learn from is left out for all models. A model that raises in a fold has NaN there; the others go on.
+
+    References
+    ----------
+    C. Nadeau, Y. Bengio: Inference for the Generalization Error, Machine Learning 52, 2003.
+
+    Examples
+    --------
+    >>> from whyact import compare, load_demo
+    >>> demo = load_demo()
+    >>> comparison = compare(demo.X, demo.y, models=["lr", "majority"], splits=["random"])
+    >>> comparison.differences[["model", "measure", "verdict"]].iloc[0].tolist()
+    ['majority', 'accuracy', 'behind']
+    """
+    rows, notes = check_rows(X, y, groups)
+    chosen = choose_models(models)
+    reference = choose_reference(reference, chosen)
+    chosen, imputed = impute_where_needed(chosen, rows.X)
+    random = check_random_state(random_state)
+    folds, left_out = keep_learnable(
+        make_folds(rows.actions, rows.groups, splits, n_folds, n_repeats, random), rows.actions
+    )
+    outcomes = run_fits(rows, chosen, folds, n_jobs, verbose)
+    measured = measure(folds, outcomes, rows.actions)
+    return Comparison(
+        folds=measured,
+        summary=summarise(measured, pool_calibration(folds, outcomes, rows.actions)),
+        differences=find_differences(measured, reference),
+        notes=[*notes, *imputed, *left_out, *note_absent(folds, rows.actions, rows.classes), *note_troubles(outcomes)],
+        reference=reference,
+        labels={name: model.label for name, model in chosen.items()},
+        splits=describe_splits(folds, rows.groups is not None, n_folds),
+    )
+
+
+# --- the fits -------------------------------------------------------------------------------------------------------
+
+
+class Outcome(NamedTuple):
+    """One model on one fold."""
+
+    name: str
+    fold: int  # index in the list of folds
+    probabilities: np.ndarray | None  # of all actions in each row to predict; None if the model failed
+    n_components: float
+    fit_seconds: float
+    predict_seconds: float
+    warnings: dict[str, str]  # name of each kind of warning, and the first sentence
+    error: str | None
+
+
+def run_fits(rows: Rows, models: dict[str, Model], folds: list[Fold], n_jobs, verbose) -> dict[str, list[Outcome]]:
+    """Outcomes of each model, in the order of the folds."""
+    # samplers first: one that begins last would keep all others waiting
+    names = sorted(models, key=lambda name: not models[name].is_sampler)
+    tasks = [(name, index) for name in names for index in range(len(folds))]
+    done = {}
+    with fits_bar(verbose, len(tasks)) as advance:
+        if joblib.effective_n_jobs(n_jobs) > 1:
+            compile_kernels(rows, models, folds[0])
+        results = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+            joblib.delayed(fit_once)(rows, name, models[name], index, folds[index]) for name, index in tasks
+        )
+        for outcome in results:
+            done[outcome.name, outcome.fold] = outcome
+            advance(models[outcome.name].label)
+    return {name: [done[name, index] for index in range(len(folds))] for name in models}
+
+
+def fit_once(rows: Rows, name: str, model: Model, index: int, fold: Fold) -> Outcome:
+    """Fit a model to a fold and predict; one that fails must not take the others with it."""
+    probabilities, error, fitted = None, None, None
+    start = fit_end = predict_end = time.perf_counter()
+    # one thread, so that sums do not depend on how many cores are free
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(limits=1):
+        warnings.simplefilter("always")
+        try:
+            candidate = model.candidate._replace(estimator=set_seeds(model.candidate.estimator, fold.seed))
+            fitted = tune(candidate, take(rows.X, fold.train), rows.labels[fold.train], fold.seed, fold.groups)
+            fit_end = time.perf_counter()
+            probabilities = align(fitted.predict_proba(take(rows.X, fold.test)), fitted.classes_, rows.classes)
+            predict_end = time.perf_counter()
+        except Exception as problem:
+            error = f"{type(problem).__name__}: {first_sentence(problem)}"
+    told: dict[str, str] = {}
+    for warning in caught:
+        if not issubclass(warning.category, IGNORED):
+            told.setdefault(warning.category.__name__, first_sentence(warning.message))
+    return Outcome(
+        name=name,
+        fold=index,
+        probabilities=probabilities,
+        n_components=np.nan if error else count_components(fitted),
+        fit_seconds=np.nan if error else fit_end - start,
+        predict_seconds=np.nan if error else predict_end - fit_end,
+        warnings=told,
+        error=error,
+    )
+
+
+def set_seeds(estimator, seed: int):
+    """A clone in which everything that is random and has no seed gets this one."""
+    estimator = clone(estimator)
+    parameters = estimator.get_params()
+    seeds = {name: seed for name in parameters if name.split("__")[-1] == "random_state" and parameters[name] is None}
+    return estimator.set_params(**seeds)
+
+
+def take(X, rows: np.ndarray):
+    return X.iloc[rows] if isinstance(X, pandas.DataFrame) else X[rows]
+
+
+def align(probabilities, known, classes: np.ndarray) -> np.ndarray:
+    """Columns for all actions; one that the model does not know has probability zero."""
+    probabilities = np.asarray(probabilities, dtype=float)
+    if not np.isfinite(probabilities).all():
+        raise ValueError("predict_proba returned NaN or infinity.")
+    table = np.zeros((len(probabilities), len(classes)))
+    table[:, np.searchsorted(classes, known)] = probabilities
+    return table
+
+
+def count_components(model) -> float:
+    """Number of features or clusters of a fitted estimator, or of a pipeline's first step that has some; else NaN."""
+    model = getattr(model, "best_estimator_", model)
+    if isinstance(model, Pipeline):
+        counts = [count_components(step) for _, step in model.steps]
+        return next((count for count in counts if not np.isnan(count)), np.nan)
+    return float(getattr(model, "n_components_", np.nan))
+
+
+def compile_kernels(rows: Rows, models: dict[str, Model], fold: Fold) -> None:
+    """Compile in this process once, so that the others find it in the cache."""
+    for name, model in models.items():
+        if model.is_sampler:
+            estimator = clone(model.candidate.estimator).set_params(**SHORTEST)
+            fit_once(rows, name, model._replace(candidate=model.candidate._replace(estimator=estimator)), 0, fold)
+
+
+@contextmanager
+def fits_bar(verbose: int, n_fits: int) -> Iterator[Any]:
+    """Yield a function to call after each fit: a bar on standard error if `verbose`, else nothing."""
+    if not verbose:
+        yield lambda label: None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} fits"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+    )
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600) as bar:
+        task = bar.add_task("preparing", total=n_fits)
+        yield lambda label: bar.update(task, advance=1, description=escape(f"done: {label}"))
+
+
+# --- from outcomes to tables ----------------------------------------------------------------------------------------
+
+
+def measure(folds: list[Fold], outcomes: dict[str, list[Outcome]], actions: np.ndarray) -> pandas.DataFrame:
+    """One row for each fold and model."""
+    measured = []
+    for index, fold in enumerate(folds):
+        for name in outcomes:
+            outcome = outcomes[name][index]
+            measures = {} if outcome.probabilities is None else score(outcome.probabilities, actions[fold.test])
+            measured.append(
+                {
+                    "split": fold.split,
+                    "repeat": fold.repeat,
+                    "fold": fold.fold,
+                    "model": name,
+                    "n_train": len(fold.train),
+                    "n_test": len(fold.test),
+                    **{column: measures.get(column, np.nan) for column in (*COMPARED, "calibration_error")},
+                    "n_components": outcome.n_components,
+                    "fit_seconds": outcome.fit_seconds,
+                    "predict_seconds": outcome.predict_seconds,
+                }
+            )
+    return pandas.DataFrame(measured)
+
+
+def pool_calibration(folds: list[Fold], outcomes: dict[str, list[Outcome]], actions: np.ndarray) -> dict:
+    """Calibration error of all predictions of a split together, by split and model."""
+    pooled = {}
+    for split in dict.fromkeys(fold.split for fold in folds):
+        for name in outcomes:
+            predicted = [
+                (outcome.probabilities, actions[fold.test])
+                for fold, outcome in zip(folds, outcomes[name], strict=True)
+                if fold.split == split and outcome.probabilities is not None
+            ]
+            pooled[split, name] = np.nan
+            if predicted:
+                probabilities, taken = (np.concatenate(parts) for parts in zip(*predicted, strict=True))
+                pooled[split, name] = calibration_error(
+                    probabilities.max(axis=1), probabilities.argmax(axis=1) == taken
+                )
+    return pooled
+
+
+def summarise(measured: pandas.DataFrame, pooled: dict) -> pandas.DataFrame:
+    """One row for each split and model: means over the folds that it did not fail in."""
+    rows = []
+    for (split, name), of_model in measured.groupby(["split", "model"], sort=False):
+        row = {"split": split, "model": name, "n_folds": int(of_model["accuracy"].notna().sum())}
+        for column in COMPARED:
+            row[column], row[f"{column}_sd"] = of_model[column].mean(), of_model[column].std()
+        row["calibration_error"] = pooled[split, name]
+        rows.append(row | {c: of_model[c].mean() for c in ("n_components", "fit_seconds", "predict_seconds")})
+    return pandas.DataFrame(rows)
+
+
+def find_differences(measured: pandas.DataFrame, reference: str) -> pandas.DataFrame:
+    """One row for each split, model and measure: the difference to the reference over the folds that both have."""
+    rows = []
+    for split, of_split in measured.groupby("split", sort=False):
+        by_name = {name: part.set_index(["repeat", "fold"]) for name, part in of_split.groupby("model", sort=False)}
+        for name, part in by_name.items():
+            if name == reference:
+                continue
+            for column in COMPARED:
+                differences = (part[column] - by_name[reference][column]).dropna()
+                sizes = part.loc[differences.index, ["n_train", "n_test"]].mean()
+                interval = corrected_interval(differences.to_numpy(), sizes["n_train"], sizes["n_test"])
+                rows.append(
+                    {
+                        "split": split,
+                        "model": name,
+                        "measure": column,
+                        "difference": interval.mean,
+                        "low": interval.low,
+                        "high": interval.high,
+                        "n_folds": len(differences),
+                        "verdict": interval.verdict,
+                    }
+                )
+    columns = ["split", "model", "measure", "difference", "low", "high", "n_folds", "verdict"]
+    return pandas.DataFrame(rows, columns=columns)
+
+
+def note_troubles(outcomes: dict[str, list[Outcome]]) -> list[str]:
+    """Say which models failed or warned, and in how many fits."""
+    notes = []
+    for name, of_model in outcomes.items():
+        errors = [outcome.error for outcome in of_model if outcome.error]
+        if errors:
+            notes.append(f"{name} failed in {len(errors)} of {len(of_model)} fits, the first time with {errors[0]}")
+        counts = Counter(kind for outcome in of_model for kind in outcome.warnings)
+        for kind, count in counts.items():
+            first = next(outcome.warnings[kind] for outcome in of_model if kind in outcome.warnings)
+            notes.append(f"{name}: {TROUBLES.get(kind, f'{kind}, {first}')} in {count} of {len(of_model)} fits.")
+    return notes
