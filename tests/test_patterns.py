@@ -16,6 +16,7 @@ from whyact.alternatives.pattern_sampler import (
     count_actions,
     draw_bits,
     group_rows,
+    leave_out,
     log_joint_of_patterns,
     run_sweeps_of_patterns,
     weigh_column,
@@ -52,9 +53,9 @@ FEATURES = np.array([[1.0, 0.4, 0.0], [0.0, 0.7, 0.9]])
 def test_rows_are_grouped_by_their_pattern():
     rng = np.random.default_rng(0)
     substates = (rng.random((4, 50)) < 0.5).astype(float)
-    for left_out in (-1, 2):
-        patterns, n_patterns = group_rows(substates, left_out)
-        rest = np.delete(substates, left_out, axis=0) if left_out >= 0 else substates
+    for left_out in ([], [2], [0, 3]):
+        patterns, n_patterns = group_rows(substates, np.isin(np.arange(4), left_out))
+        rest = np.delete(substates, left_out, axis=0)
         _, expected = np.unique(rest.T, axis=0, return_inverse=True)
         assert n_patterns == expected.max() + 1
         assert len(set(zip(patterns.tolist(), expected.ravel().tolist(), strict=True))) == n_patterns
@@ -139,7 +140,7 @@ def test_weight_of_a_column_is_its_joint_density_over_its_proposal(missing):
     residual = data.observations[:, d] - base.substates[0] * FEATURES[0, d]
     observed = np.ones(4, dtype=bool)
     observed[data.column_gaps[data.column_splits[d] : data.column_splits[d + 1]]] = False
-    groups, n_groups = group_rows(base.substates, -1)
+    groups, n_groups = group_rows(base.substates, leave_out(-1, 1))
     rng = np.random.default_rng(1)
 
     def weigh(column, propose):
@@ -214,7 +215,7 @@ def measure(state, data):
     values[8] = math.log(state.ibp_concentration)
     values[9] = math.log(state.policy_concentration)
     values[10] = np.sum(state.substates)
-    patterns, n_patterns = group_rows(state.substates, -1)
+    patterns, n_patterns = group_rows(state.substates, leave_out(-1, len(state.substates)))
     values[11] = n_patterns
     for n in range(len(patterns)):  # pairs of rows with the same pattern and the same action
         for m in range(n):
@@ -227,7 +228,7 @@ def measure(state, data):
 @numba.njit
 def redraw_actions(rng, state, data, target):
     """Draw the actions of the rows one after the other: an urn for each pattern."""
-    patterns, n_patterns = group_rows(state.substates, -1)
+    patterns, n_patterns = group_rows(state.substates, leave_out(-1, len(state.substates)))
     counts = np.zeros((n_patterns, target.n_actions))
     for n in range(len(patterns)):
         if data.actions[n] < 0:
@@ -377,5 +378,5 @@ def test_observations_alone_can_be_learned():
 
 def test_counts_know_missing_actions():
     data, target = make_problem(4, missing=True)
-    patterns, n_patterns = group_rows(np.zeros((0, 4)), -1)
+    patterns, n_patterns = group_rows(np.zeros((0, 4)), leave_out(-1, 0))
     assert count_actions(patterns, n_patterns, data, target).sum() == 3

@@ -29,6 +29,7 @@ from whyact.sampler.policies import (
     log_action_gain,
     log_marginal_of_actions,
 )
+from whyact.sampler.random_choice import draw_index
 from whyact.sampler.slicing import make_slice_sampler
 
 # Squared rounding of an entry; without it, clusters of equal rows would have no bound on their density.
@@ -288,24 +289,6 @@ def log_weight_of_row(n, c, sums, level, data):
     """Log density of a demonstration, observation and action, given the rows of cluster c."""
     log_density = log_density_of_row(n, c, sums, level, data.observations, data.row_splits, data.row_gaps)
     return log_density + log_gain_of_row(n, c, sums, level, data)
-
-
-@kernel
-def draw_index(rng, log_weights, n):
-    """Draw an index below n with probability proportional to exp(log_weights); overwrites them."""
-    largest = -math.inf
-    for i in range(n):
-        largest = max(largest, log_weights[i])
-    total = 0.0
-    for i in range(n):
-        log_weights[i] = math.exp(log_weights[i] - largest)
-        total += log_weights[i]
-    left = rng.random() * total
-    i = 0
-    while i < n - 1 and left >= log_weights[i]:
-        left -= log_weights[i]
-        i += 1
-    return i
 
 
 @kernel

@@ -23,12 +23,25 @@ from whyact.sampler.features import draw_features, reconstruct_gaps
 from whyact.sampler.hyperparameters import count_active, draw_ibp, draw_noise, draw_weight_scale
 from whyact.sampler.merging import merge_features
 from whyact.sampler.policies import draw_slice_concentration, log_action_gain, log_marginal_of_actions
+from whyact.sampler.random_choice import draw_index
 from whyact.sampler.sweep import SweepInfo
+
+# So many bits of a row are drawn together.
+BLOCK_SIZE = 5
+
+
+@kernel
+def leave_out(k, n_features):
+    """Mark one feature, or none for k = -1."""
+    left_out = np.zeros(n_features, np.bool_)
+    if k >= 0:
+        left_out[k] = True
+    return left_out
 
 
 @kernel
 def group_rows(substates, left_out):
-    """Number the patterns of the rows: equal numbers for equal patterns. One feature may be left out of them.
+    """Number the patterns of the rows: equal numbers for equal patterns. Marked features are left out of them.
 
     Returns the pattern of each row and how many there are.
     """
@@ -36,7 +49,7 @@ def group_rows(substates, left_out):
     patterns = np.zeros(n_rows, np.int64)
     n_patterns = 1
     for k in range(n_features):
-        if k == left_out:
+        if left_out[k]:
             continue
         renamed = np.full(2 * n_patterns, -1)
         n_patterns = 0
@@ -60,21 +73,21 @@ def count_actions(patterns, n_patterns, data, target):
 
 
 @kernel
-def log_gain_of_bit(group, bit, action, counts, totals, concentration, target):
-    """Log probability of a row's action if the row joins `group` with its feature absent (0) or present (1)."""
+def log_gain(group, code, action, counts, totals, concentration, target):
+    """Log probability of a row's action if the row joins `group` with the bits `code` of the features apart."""
     if action < 0:
         return 0.0
     return log_action_gain(
-        counts[group, bit, action], totals[group, bit], target.action_weight, concentration, target.n_actions
+        counts[group, code, action], totals[group, code], target.action_weight, concentration, target.n_actions
     )
 
 
 @kernel
-def count_row(group, bit, action, change, counts, totals):
+def count_row(group, code, action, change, counts, totals):
     """Add a row to the counts, or take it off."""
     if action >= 0:
-        counts[group, bit, action] += change
-        totals[group, bit] += change
+        counts[group, code, action] += change
+        totals[group, code] += change
 
 
 @kernel
@@ -93,52 +106,86 @@ def sum_squares(substates, features, projections, gram, data):
 
 
 @kernel
-def draw_bits(rng, substates, features, scale, concentration, data, target):
-    """Draw all substates in place, one feature after the other; return the sum of squared residuals.
+def draw_blocks(rng, n_features):
+    """Put the features into random order: each BLOCK_SIZE of them are drawn together."""
+    order = np.arange(n_features)
+    for k in range(n_features - 1, 0, -1):
+        other = int(rng.random() * (k + 1))
+        order[k], order[other] = order[other], order[k]
+    return order
 
-    While one feature is drawn, the patterns of all others stay, so that a table of counts tells what a row's action
-    says about its bit.
+
+@kernel
+def draw_bits(rng, substates, features, scale, concentration, data, target):
+    """Draw all substates in place, a random block of features after the other; return the sum of squared residuals.
+
+    A row draws the bits of a block from all their combinations. One bit at a time would not do: where f_1 = f_2 + f_3,
+    a row cannot get from one way to say it to the other. While a block is drawn, the patterns of all other features
+    stay, so that a table of counts tells what a row's action says about its bits.
     """
     n_features, n_rows = substates.shape
     projections = np.dot(data.observations, features.T)  # Z F'
     gram = np.dot(features, features.T)  # F F'
+    n_present = np.zeros(n_features)
     for k in range(n_features):
-        groups, n_groups = group_rows(substates, k)
-        counts = np.zeros((n_groups, 2, target.n_actions))
-        totals = np.zeros((n_groups, 2))
-        n_present = 0
+        n_present[k] = substates[k].sum()
+    order = draw_blocks(rng, n_features)
+    log_weights = np.empty(2**BLOCK_SIZE)
+    fields = np.empty(BLOCK_SIZE)
+    products = np.empty((BLOCK_SIZE, BLOCK_SIZE))
+    for first in range(0, n_features, BLOCK_SIZE):
+        block = order[first : first + BLOCK_SIZE]
+        n_codes = 2 ** len(block)
+        left_out = np.zeros(n_features, np.bool_)
+        left_out[block] = True
+        groups, n_groups = group_rows(substates, left_out)
+        counts = np.zeros((n_groups, n_codes, target.n_actions))
+        totals = np.zeros((n_groups, n_codes))
+        codes = np.zeros(n_rows, np.int64)
         for n in range(n_rows):
-            bit = int(substates[k, n])
-            n_present += bit
-            count_row(groups[n], bit, data.actions[n], 1.0, counts, totals)
+            for b in range(len(block)):
+                codes[n] += int(substates[block[b], n]) << b
+            count_row(groups[n], codes[n], data.actions[n], 1.0, counts, totals)
         for n in range(n_rows):
-            own = gram[k, k]
-            product = projections[n, k]
-            for j in range(n_features):
-                if j != k:
-                    product -= substates[j, n] * gram[k, j]
-            for i in range(data.row_splits[n], data.row_splits[n + 1]):  # missing entries say nothing
-                d = data.row_gaps[i]
-                own -= features[k, d] * features[k, d]
-                for j in range(n_features):
-                    if j != k:
-                        product += substates[j, n] * features[j, d] * features[k, d]
             group, action = groups[n], data.actions[n]
-            bit = int(substates[k, n])
-            n_present -= bit
-            count_row(group, bit, action, -1.0, counts, totals)
-            log_odds = (
-                scale * (product - 0.5 * max(own, 0.0))
-                + math.log((n_present + target.sparsity_nonzero) / (n_rows - 1 - n_present + target.sparsity_zero))
-                + log_gain_of_bit(group, 1, action, counts, totals, concentration, target)
-                - log_gain_of_bit(group, 0, action, counts, totals, concentration, target)
-            )
-            uniform = rng.random()
-            bit = 1 if math.log(uniform) - math.log1p(-uniform) < log_odds else 0
-            n_present += bit
-            count_row(group, bit, action, 1.0, counts, totals)
-            substates[k, n] = bit
+            count_row(group, codes[n], action, -1.0, counts, totals)
+            for b in range(len(block)):
+                k = block[b]
+                n_present[k] -= substates[k, n]
+                odds = (n_present[k] + target.sparsity_nonzero) / (n_rows - 1 - n_present[k] + target.sparsity_zero)
+                product = projections[n, k]
+                for j in range(n_features):
+                    if not left_out[j]:
+                        product -= substates[j, n] * overlap(n, k, j, gram, features, data)
+                fields[b] = scale * (product - 0.5 * overlap(n, k, k, gram, features, data)) + math.log(odds)
+                for c in range(b):
+                    products[b, c] = products[c, b] = scale * overlap(n, k, block[c], gram, features, data)
+            log_weights[0] = 0.0
+            for b in range(len(block)):
+                for code in range(1 << b):  # with bit b on top of the bits below it
+                    log_weight = log_weights[code] + fields[b]
+                    for c in range(b):
+                        if code >> c & 1:
+                            log_weight -= products[b, c]
+                    log_weights[code + (1 << b)] = log_weight
+            for code in range(n_codes):
+                log_weights[code] += log_gain(group, code, action, counts, totals, concentration, target)
+            code = draw_index(rng, log_weights, n_codes)
+            count_row(group, code, action, 1.0, counts, totals)
+            for b in range(len(block)):
+                substates[block[b], n] = code >> b & 1
+                n_present[block[b]] += substates[block[b], n]
     return sum_squares(substates, features, projections, gram, data)
+
+
+@kernel
+def overlap(n, k, j, gram, features, data):
+    """f_k . f_j over the observed entries of row n."""
+    product = gram[k, j]
+    for i in range(data.row_splits[n], data.row_splits[n + 1]):
+        d = data.row_gaps[i]
+        product -= features[k, d] * features[j, d]
+    return product
 
 
 @kernel
@@ -165,13 +212,13 @@ def weigh_column(
         log_absent = math.log(
             (n - n_present + target.sparsity_zero) / (n + target.sparsity_zero + target.sparsity_nonzero)
         )
-        log_present += log_gain_of_bit(group, 1, action, counts, totals, concentration, target)
-        log_absent += log_gain_of_bit(group, 0, action, counts, totals, concentration, target)
+        log_present += log_gain(group, 1, action, counts, totals, concentration, target)
+        log_absent += log_gain(group, 0, action, counts, totals, concentration, target)
         if observed[n]:
             log_present += scale * weight * (residual[n] - 0.5 * weight)
         largest = max(log_present, log_absent)
         log_sum = largest + math.log(math.exp(log_present - largest) + math.exp(log_absent - largest))
-        log_weight += log_sum - log_gain_of_bit(group, 0, action, joint_counts, joint_totals, concentration, target)
+        log_weight += log_sum - log_gain(group, 0, action, joint_counts, joint_totals, concentration, target)
         if propose:
             column[n] = 1.0 if math.log(rng.random()) < log_present - log_sum else 0.0
         bit = int(column[n])
@@ -215,7 +262,7 @@ def draw_births_and_deaths_of_bits(rng, substates, features, scale, state, data,
         observed[:] = True
         for i in range(data.column_splits[d], data.column_splits[d + 1]):
             observed[data.column_gaps[i]] = False
-        groups, n_groups = group_rows(substates, dying)
+        groups, n_groups = group_rows(substates, leave_out(dying, len(features)))
         if is_birth:
             weight = draw_weight(rng, state.weight_scale, target.positive)
         else:
@@ -263,7 +310,7 @@ def run_sweeps_of_patterns(rng, state, observation_weights, data, target):
         substates, features, policies = draw_empty_features(
             rng, substates, features, np.empty((len(features), 0)), state, target
         )
-        patterns, n_patterns = group_rows(substates, -1)
+        patterns, n_patterns = group_rows(substates, leave_out(-1, len(substates)))
         counts = count_actions(patterns, n_patterns, data, target)
         policy_concentration = draw_slice_concentration(
             rng, state.policy_concentration,
@@ -281,7 +328,7 @@ def run_sweeps_of_patterns(rng, state, observation_weights, data, target):
 
 def log_joint_of_patterns(state, data, target) -> float:
     """Log joint density of all variables, the policies integrated out."""
-    patterns, n_patterns = group_rows(state.substates, -1)
+    patterns, n_patterns = group_rows(state.substates, leave_out(-1, len(state.substates)))
     counts = count_actions(patterns, n_patterns, data, target)
     log_actions = log_marginal_of_actions(target.action_weight * counts, state.policy_concentration)
     return log_joint_without_actions(state, data, target) + float(log_actions)
