@@ -110,7 +110,7 @@ def run_joint_chain(rng, state, data, target, n_steps, thin):
     return drawn
 
 
-def make_small_model(feature_values="positive", missing=False, **options):
+def make_small_model(feature_values="positive", missing=False, silent=False, **options):
     """A model small enough to run a million sweeps, with hyperpriors that are neither flat nor pinned."""
     priors = Priors(
         noise_shape=(12.0, 3.0),
@@ -136,6 +136,7 @@ def make_small_model(feature_values="positive", missing=False, **options):
     if missing:
         mask[0, 1] = mask[2, 0] = mask[2, 1] = True
         hidden[1] = hidden[2] = True
+    hidden |= silent
 
     def draw_prior(rng):
         return simulate(rng, **size, priors=priors, feature_values=feature_values, n_levels=options["n_levels"])

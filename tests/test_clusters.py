@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 from scipy.special import gammaln, logsumexp
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from geweke import compare
@@ -20,11 +21,17 @@ from whyact.alternatives.cluster_sampler import (
     draw_parameters,
     find_clusters,
     level_of,
+    log_density_cluster_shape,
+    log_density_cluster_variance,
+    log_density_crp,
+    log_density_mean_precision,
     log_joint_of_clusters,
     run_sweeps_of_clusters,
+    sum_up_cluster,
     try_split_or_merge,
 )
 from whyact.model import Demonstrations, log_gamma, make_demonstrations
+from whyact.sampler.policies import log_density_concentration
 
 PRIORS = ClusterPriors(
     noise_variance=(5.0, 6.0),
@@ -171,6 +178,37 @@ def test_partitions_are_drawn_from_the_enumerated_posterior(gibbs, options):
     np.testing.assert_allclose(sums.totals, fresh.totals, atol=1e-9)
     np.testing.assert_allclose(sums.log_evidence, fresh.log_evidence, atol=1e-6)
     assert np.array_equal(sums.counts, fresh.counts)
+
+
+def test_densities_of_the_hyperparameters_are_those_of_the_joint():
+    """Each slice step's log density differs between two values as the log joint does (with the Jacobian of the log)."""
+    data, target = make_problem(missing=True, observation_weight=0.3, action_weight=2.5)
+    clusters = [0, 0, 1, 0, 2]
+    state = make_state(clusters)
+    level = level_of(state, data, target)
+    sums = collect_sums(find_clusters(state.substates), 3, level, data, target)
+    n_entries, qs = (
+        np.array(v, dtype=float) for v in zip(*(sum_up_cluster(c, sums, level)[:2] for c in range(3)), strict=True)
+    )
+    densities = {
+        "mean_precision": lambda v: log_density_mean_precision(v, (3, sums, level, *PRIORS.mean_precision)),
+        "noise_variance": lambda v: log_density_cluster_variance(
+            v, (HYPER["noise_shape"], n_entries, qs, 0.3, *PRIORS.noise_variance)
+        ),
+        "noise_shape": lambda v: log_density_cluster_shape(
+            v, (HYPER["noise_variance"], n_entries, qs, 0.3, *PRIORS.noise_shape)
+        ),
+        "concentration": lambda v: log_density_crp(v, (3, 5, *PRIORS.concentration)),
+        "policy_concentration": lambda v: log_density_concentration(
+            v, (2.5 * sums.actions[:3], *PRIORS.policy_concentration)
+        ),
+    }
+    for name, density in densities.items():
+        old, new = HYPER[name], 1.7
+        joint = [
+            log_joint_of_clusters(make_state(clusters, **{name: v}), data, target) + math.log(v) for v in (old, new)
+        ]
+        assert density(new) - density(old) == pytest.approx(joint[1] - joint[0], abs=1e-9)
 
 
 @numba.njit
@@ -389,16 +427,26 @@ def test_observation_far_from_all_clusters_has_the_priors_policy(fitted):
     assert model.familiarity(X[80:]).min() > 0.99
 
 
-def test_prediction_is_the_exact_predictive_of_each_draw():
+@pytest.mark.parametrize(
+    ("missing", "rate"), [(False, 1.0), (True, 1.0), (False, 1e4)], ids=["complete", "missing", "one cluster"]
+)
+def test_prediction_is_the_exact_predictive_of_each_draw(missing, rate):
     """P(action | row) from the joint density with the row appended, over all clusters it could join."""
     X, y, *_ = make_clusters(3, n_clusters=3, n_rows=12)
-    X[3, 2] = np.nan
-    model = ClusterPolicyClassifier(n_burn_in=50, n_draws=5, n_chains=1, random_state=0).fit(X[:10], y[:10])
+    if missing:
+        X[3, 2] = np.nan
+    if rate > 1:
+        X = np.random.default_rng(0).standard_normal(X.shape)
+    priors = ClusterPriors(concentration=(1.0, rate))
+    model = ClusterPolicyClassifier(n_burn_in=50, n_draws=5, n_chains=1, priors=priors, random_state=0)
+    model.fit(X[:10], y[:10])
+    assert (len(model.posterior_.chains[0].state(0).features) == 1) == (rate > 1)
     state = model.posterior_.chains[0].state(0)
     new = X[10:11] + 0.7
     data, target = model._problem.data, model._problem.target
     observations = np.vstack([data.observations, (new - model.posterior_.center) / model.posterior_.unit])
-    observations[3, 2] = np.nan
+    if missing:
+        observations[3, 2] = np.nan
     log_joint = np.empty((3, len(state.features) + 1))
     for u, c in np.ndindex(log_joint.shape):
         substates = np.hstack([state.substates, np.zeros((len(state.substates), 1))])
@@ -410,6 +458,44 @@ def test_prediction_is_the_exact_predictive_of_each_draw():
     joint = np.exp(log_joint - logsumexp(log_joint))
     np.testing.assert_allclose(model.predict_proba(new)[0], joint.sum(axis=1), rtol=1e-9)
     assert model.familiarity(new)[0] == pytest.approx(1 - joint[:, -1].sum(), rel=1e-9)
+
+
+def test_chosen_draw_is_the_best_of_the_modal_ones(fitted):
+    posterior = fitted[0].posterior_
+    modal = posterior.traces["n_features"] == posterior.modal_n_features
+    assert posterior.traces["log_joint"][posterior.best_draw()] == posterior.traces["log_joint"][modal].max()
+
+
+def test_policies_are_the_counts_with_the_prior(fitted):
+    model, _, y, *_ = fitted
+    chosen = model.posterior_.chosen_state()
+    for c in range(5):
+        counts = np.array([np.sum(y[:80][model.labels_ == c] == label) for label in model.classes_])
+        weights = counts + chosen.policy_concentration
+        np.testing.assert_allclose(model.policies_[c], weights / weights.sum())
+
+
+def test_map_takes_the_most_probable_cluster_or_a_new_one(fitted):
+    model, X, y, *_ = fitted
+    by_map = clone(model).set_params(prediction="map").fit(X[:80], y[:80])
+    assert by_map.score(X[80:], y[80:]) == 1.0
+    np.testing.assert_allclose(by_map.predict_proba(X[:1] + 50.0), 1 / 3)
+
+
+def test_cluster_near_the_mean_of_all_is_found_in_all_draws():
+    rng = np.random.default_rng(0)
+    clusters = np.repeat([-3.0, 0.0, 3.0], 20)
+    X = clusters[:, None] + 0.3 * rng.standard_normal((60, 4))
+    model = ClusterPolicyClassifier(n_burn_in=100, n_draws=100, n_chains=2, random_state=0).fit(X, clusters > 0)
+    np.testing.assert_allclose(model.posterior_.aligned.presence, 1.0)
+
+
+@pytest.mark.filterwarnings("ignore:X. all rows are equal")
+@pytest.mark.parametrize("value", [0.1, 0.5, 3e5])
+def test_equal_rows_have_no_unit(value):
+    model = ClusterPolicyClassifier(n_burn_in=20, n_draws=20, n_chains=1, random_state=0)
+    model.fit(np.full((20, 3), value), np.arange(20) % 2)
+    assert model.unit_ == 1.0
 
 
 def test_unit_and_origin_of_the_observations_change_nothing():

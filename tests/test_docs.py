@@ -6,13 +6,26 @@ from pathlib import Path
 
 import pytest
 
+import whyact.alternatives.cluster_policy
+import whyact.alternatives.pattern_policy
+import whyact.alternatives.per_action
 import whyact.estimator
 import whyact.model
 
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("module", [whyact.model, whyact.estimator])
+@pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
+@pytest.mark.parametrize(
+    "module",
+    [
+        whyact.model,
+        whyact.estimator,
+        whyact.alternatives.cluster_policy,
+        whyact.alternatives.pattern_policy,
+        whyact.alternatives.per_action,
+    ],
+)
 def test_examples_of_docstrings_run(module):
     result = doctest.testmod(module)
     assert result.attempted > 0

@@ -17,8 +17,9 @@ Z_LIMIT = 4.5
 
 @pytest.mark.parametrize(
     "model",
-    [{}, {"feature_values": "real"}, {"missing": True}, {"n_levels": 2}, {"n_levels": 100}],
-    ids=["positive", "real", "missing", "binary", "cells"],
+    [{}, {"feature_values": "real"}, {"missing": True}, {"n_levels": 2}, {"n_levels": 100}, {"silent": True}],
+    # without any action: how the features of each action are learned in `PerActionFeaturesClassifier`
+    ids=["positive", "real", "missing", "binary", "cells", "no actions"],
 )
 def test_sweep_leaves_the_joint_distribution_invariant(model):
     scores, chain, prior = run_geweke(seed=1, n_steps=300_000, n_prior=60_000, **model)

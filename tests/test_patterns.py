@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from geweke import compare, make_small_model, redraw_data
 from test_conditionals import P_LIMIT, Z_LIMIT, batch_z, chi_square_p
-from whyact.alternatives.pattern_policy import PatternPolicyClassifier, find_pattern_policies
+from whyact.alternatives.pattern_policy import PatternPolicyClassifier, PatternPredictor, find_pattern_policies
 from whyact.alternatives.pattern_sampler import (
     count_actions,
     draw_bits,
@@ -22,6 +22,7 @@ from whyact.alternatives.pattern_sampler import (
     weigh_column,
 )
 from whyact.model import Priors, State, log_joint_without_actions, make_demonstrations, make_target
+from whyact.posterior import ChainDraws, Posterior
 from whyact.sampler.births import insert_row
 from whyact.sampler.policies import log_action_gain, log_marginal_of_actions
 
@@ -92,6 +93,13 @@ def test_joint_density_integrates_the_policies_out():
 # --- bits and births against enumeration ----------------------------------------------------------------------------
 
 
+def make_many_features(n_features):
+    """More features than a block holds, two of which make up a third one."""
+    features = 0.4 * np.abs(np.random.default_rng(5).normal(size=(n_features, 3)))
+    features[2] = features[0] + features[1]
+    return features
+
+
 @numba.njit
 def run_bits(rng, substates, features, n_sweeps, scale, concentration, data, target):
     visited = np.empty(n_sweeps, np.int64)
@@ -122,6 +130,26 @@ def test_bits_are_drawn_from_the_enumerated_posterior(options):
             assert abs(batch_z((visited == code).astype(float), probability)) < Z_LIMIT
 
 
+def test_bits_of_several_blocks_are_drawn_from_the_enumerated_posterior():
+    data, target = make_problem(2)
+    features = make_many_features(7)
+    codes = np.array(list(itertools.product([0, 1], repeat=14)))
+    log_weights = [log_joint_of_patterns(make_state(np.reshape(c, (7, 2)), features), data, target) for c in codes]
+    probabilities = np.exp(log_weights - logsumexp(log_weights))
+    state = make_state(np.zeros((7, 2)), features)
+    visited = run_bits(
+        np.random.default_rng(0), state.substates, state.features, 200_000, 1 / state.noise_variance,
+        state.policy_concentration, data, target,
+    )  # fmt: skip
+    bits = codes[visited]
+    for i in range(14):  # every bit, and every pair of bits
+        for j in range(i + 1):
+            both = (bits[:, i] * bits[:, j]).astype(float)
+            expected = probabilities @ (codes[:, i] * codes[:, j])
+            assert expected > 1e-3
+            assert abs(batch_z(both, expected)) < Z_LIMIT
+
+
 def test_bits_return_the_squared_residuals():
     data, target = make_problem(4, missing=True)
     state = make_state(np.ones((2, 4)), FEATURES)
@@ -132,9 +160,9 @@ def test_bits_return_the_squared_residuals():
     assert squares == pytest.approx(np.sum(residual**2))
 
 
-@pytest.mark.parametrize("missing", [False, True])
-def test_weight_of_a_column_is_its_joint_density_over_its_proposal(missing):
-    data, target = make_problem(4, missing=missing)
+@pytest.mark.parametrize(("missing", "action_weight"), [(False, 1.0), (True, 1.0), (True, 2.5)])
+def test_weight_of_a_column_is_its_joint_density_over_its_proposal(missing, action_weight):
+    data, target = make_problem(4, missing=missing, action_weight=action_weight)
     base = make_state([[1, 0, 1, 0]], FEATURES[:1])
     d, weight = 1, 0.8
     residual = data.observations[:, d] - base.substates[0] * FEATURES[0, d]
@@ -357,6 +385,36 @@ def test_row_without_any_feature_is_a_pattern_like_others(fitted):
     assert model.predict(empty) == ["even"]
     assert model.predict_proba(empty).max() > 0.9
     assert model.familiarity(empty)[0] > 0.9
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 2, 0]])
+def test_prediction_finds_both_ways_to_say_the_same(order):
+    """f0 = f1 + f2: a new row like f0 is (1, 0, 0) or (0, 1, 1), and no single bit leads from one to the other."""
+    features = np.array([[1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0]], dtype=float)
+    substates = np.zeros((3, 40))
+    substates[0, :10] = substates[1:, 10:] = 1.0
+    actions = np.repeat([0, 1], [10, 30])
+    state = State(substates[order], features[order], np.empty((3, 0)), 0.01, 1000.0, 1.0, 1.0, 1.0, 1.0, 0.1)
+    draws = ChainDraws(state, 2)
+    for _ in range(1000):
+        draws.append(state, 0.0, 0.0)
+    target = make_target(Priors(), n_actions=2, n_dimensions=6, n_levels=2)
+    predictor = PatternPredictor(Posterior([draws]), target, 1000, 0, actions=actions)
+    rows = features[0] + 0.1 * np.random.default_rng(0).standard_normal((10, 6))
+    absent = ((substates == 0).sum(axis=1) + 1) / 42
+    combinations = np.array(list(itertools.product([0, 1], repeat=3)))
+    log_prior = (combinations * np.log(1 - absent) + (1 - combinations) * np.log(absent)).sum(axis=1)
+    distances = ((rows[:, None] - combinations @ features) ** 2).sum(axis=2)
+    log_weights = -0.5 * distances / 0.01 + log_prior
+    exact = np.exp(log_weights - logsumexp(log_weights, axis=1, keepdims=True))
+    # (0, 1, 1) is the fourth, (1, 0, 0) the fifth combination
+    expected = exact[:, 3] * 30.1 / 30.2 + exact[:, 4] * 0.1 / 10.2
+    found = predictor.predict(rows, one_draw=False, maximise=False).probabilities[:, 1]
+    assert expected.mean() > 0.9
+    np.testing.assert_allclose(found, expected, atol=0.02)  # 4000 draws of the bits
+    best = predictor.predict(rows, one_draw=True, maximise=True).substates
+    by_amount = [1, 2, 0]  # the order of the chosen draw's features
+    assert np.array_equal(best, combinations[log_weights.argmax(axis=1)][:, by_amount])
 
 
 def test_pattern_policies_are_counts_with_the_prior():

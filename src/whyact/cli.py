@@ -1,5 +1,7 @@
 """The command line."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import Annotated
@@ -211,6 +213,17 @@ def parse_numbers(text: str | None, option: str, kind: type) -> tuple | None:
     return tuple(dict.fromkeys(numbers))
 
 
+def parse_names(text: str | None, option: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Names separated by commas; all that are known if none is given."""
+    if text is None:
+        return known
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        if name not in known:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}.", param_hint=option)
+    return names
+
+
 @study.command()
 def simulations(
     runs: Annotated[int | None, typer.Option(help="Data sets in each cell; 1 if not given.")] = None,
@@ -246,18 +259,8 @@ def simulations(
     Every finished run is written at once; the same command goes on where a stopped study was.
     """
     from whyact.studies.simulations import ACTION_RULES, N_FEATURES, SAMPLERS, SNR_DB, Design
-    from whyact.studies.store import StudyError
 
-    chosen = (
-        SAMPLERS
-        if sampler is None
-        else ()
-        if sampler == "none"
-        else tuple(dict.fromkeys(name.strip() for name in sampler.split(",")))
-    )
-    for name in chosen:
-        if name not in SAMPLERS:
-            raise typer.BadParameter(f"{name!r} is not one of {', '.join(SAMPLERS)}.", param_hint="--sampler")
+    chosen = () if sampler == "none" else parse_names(sampler, "--sampler", SAMPLERS)
     n_features = parse_numbers(features, "--features", int) or N_FEATURES
     for number in n_features:
         if not 2 <= number <= 30:
@@ -296,8 +299,48 @@ def simulations(
     )
     from whyact.studies.console import run_simulations
 
-    try:
+    with study_errors(out):
         run_simulations(out, design, jobs)
+
+
+@study.command()
+def alternatives(
+    runs: Annotated[int, typer.Option(help="Data sets of each kind.")] = 3,
+    kinds: Annotated[
+        str | None, typer.Option(help="Kinds of demonstrations, separated by commas.", show_default="all")
+    ] = None,
+    models: Annotated[str | None, typer.Option(help="Models, separated by commas.", show_default="all")] = None,
+    sweeps: Annotated[int, typer.Option(help="Sweeps of each chain, half of them burn-in.")] = 2000,
+    jobs: Annotated[int, typer.Option(help="Fits at a time; -1 means one for each core.")] = -1,
+    seed: Annotated[int, typer.Option(help="Seed of the data sets.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder of the rows.")] = Path("results/alternatives"),
+) -> None:
+    """Put the paper's arguments about other models (Sec. 2.4) to the test.
+
+    Every model learns from demonstrations that each of them assumes. Every finished fit is written at once; the same
+    command goes on where a stopped study was.
+    """
+    from whyact.studies.alternatives import KINDS, METHODS, Design
+    from whyact.studies.console import run_alternatives
+
+    chosen_kinds = parse_names(kinds, "--kinds", tuple(KINDS))
+    chosen_models = parse_names(models, "--models", METHODS)
+    for option, number, least in (("--runs", runs, 1), ("--sweeps", sweeps, 10), ("--seed", seed, 0)):
+        if number < least:
+            raise typer.BadParameter(f"{number} is less than {least}.", param_hint=option)
+    if jobs == 0:
+        raise typer.BadParameter("0 fits at a time would never end.", param_hint="--jobs")
+    with study_errors(out):
+        run_alternatives(out, Design(runs, chosen_kinds, chosen_models, sweeps, seed), jobs)
+
+
+@contextmanager
+def study_errors(out: Path) -> Iterator[None]:
+    """Say in one sentence what is wrong with a study's folder, or that it was stopped."""
+    from whyact.studies.store import StudyError
+
+    try:
+        yield
     except StudyError as error:
         raise typer.BadParameter(str(error), param_hint="--out") from None
     except KeyboardInterrupt:
@@ -307,17 +350,22 @@ def simulations(
 
 @study.command()
 def page(
-    folder: Annotated[Path, typer.Argument(help="Folder of a simulation study.")],
-    out: Annotated[Path, typer.Option(help="The Markdown file to write; the figure goes beside it.")] = Path(
-        "simulations.md"
-    ),
+    folder: Annotated[Path, typer.Argument(help="Folder of a study.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The Markdown file to write; the figure goes beside it.", show_default="name of the study"),
+    ] = None,
 ) -> None:
-    """Write the page of results from the rows of a simulation study."""
-    from whyact.studies.results_page import write_page
-    from whyact.studies.store import StudyError
+    """Write the page of results from the rows of a study."""
+    from whyact.studies import alternatives_page, results_page
+    from whyact.studies.store import StudyError, read_settings
 
+    writers = {"simulations": results_page.write_page, "alternatives": alternatives_page.write_page}
     try:
-        written = write_page(folder, out)
+        name = str(read_settings(folder).get("study"))
+        if name not in writers:
+            raise StudyError(f"the folder {folder} holds the study {name!r}, of which there is no page.")
+        written = writers[name](folder, out or Path(f"{name}.md"))
     except StudyError as error:
         raise typer.BadParameter(str(error), param_hint="FOLDER or --out") from None
     except ImportError:

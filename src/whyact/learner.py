@@ -67,6 +67,7 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """
 
     _least_rows = 2
+    _needs_all_columns = True
 
     if TYPE_CHECKING:  # parameters that every subclass has
         n_burn_in: int | None
@@ -78,6 +79,7 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         random_state: Any
         missing_action: Any
         classes_: np.ndarray
+        unit_: float
 
         def _pose(self, X: np.ndarray, actions: np.ndarray, n_actions: int) -> Problem: ...
         def _summarise(self, problem: Problem, chains: list) -> Posterior: ...
@@ -172,17 +174,17 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             if "could not convert" in str(error):
                 raise ValueError(f"X must hold numbers: {error}.") from None
             raise
+        largest = float(np.abs(X[~np.isnan(X)]).max(initial=0.0))
+        if largest / (1.0 if reset else self.unit_) > LARGEST or (reset and 0 < largest < 1 / LARGEST):
+            raise ValueError(f"X holds values of size {largest:.0e}, whose squares overflow; choose another unit.")
         if not reset:
             return X
         if len(X) < self._least_rows:
             raise ValueError(f"X holds 1 sample (one row); at least {self._least_rows} are needed to learn from.")
         empty = np.nonzero(np.isnan(X).all(axis=0))[0]
-        if len(empty):
+        if len(empty) and self._needs_all_columns:
             names = getattr(self, "feature_names_in_", np.arange(X.shape[1]))
             raise ValueError(f"X: column {names[empty[0]]!s} holds no number (all NaN); leave it out.")
-        largest = np.nanmax(np.abs(X))
-        if largest > LARGEST or 0 < largest < 1 / LARGEST:
-            raise ValueError(f"X holds values of size {largest:.0e}, whose squares overflow; choose another unit.")
         if np.array_equal(X, np.broadcast_to(X[0], X.shape), equal_nan=True):
             warn_user("X: all rows are equal, so nothing in them can explain the actions.")
         return X
@@ -207,7 +209,9 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_classification_targets(observed)
         classes, indices = np.unique(observed, return_inverse=True)
         if len(classes) == 1:
-            raise ValueError(f"y holds one class only ({classes[0]!r}); at least two different actions are needed.")
+            raise ValueError(
+                f"y holds one class only ({str(classes[0])!r}); at least two different actions are needed."
+            )
         actions[known] = indices
         return classes, actions
 
@@ -251,7 +255,7 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _check_has_actions(self):
         if not len(self.classes_):
-            raise ValueError("y held no action in fit, so none can be predicted; `transform` gives the substates.")
+            raise ValueError("y held no action in fit, so none can be predicted.")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,5 +1,9 @@
 """Pictures. matplotlib is an extra (`pip install whyact[plot]`), imported when first needed."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
 from whyact.posterior import DIAGNOSED
@@ -122,3 +126,15 @@ def draw_differences(axis, comparison, split: str, names: list[str], measure: st
 
 def shorten(label: str, n_characters: int = 30) -> str:
     return label if len(label) <= n_characters else f"{label[: n_characters - 1]}…"
+
+
+def save_svg_and_png(make_figure: Callable[[], Any], stem: Path) -> list[Path]:
+    """Draw and save a figure of a study twice; the same rows give the same files."""
+    import matplotlib
+
+    paths = [stem.with_suffix(".svg"), stem.with_suffix(".png")]
+    with matplotlib.rc_context({"svg.hashsalt": "whyact"}):
+        figure = make_figure()
+        figure.savefig(paths[0], metadata={"Date": None})
+        figure.savefig(paths[1], dpi=110)
+    return paths

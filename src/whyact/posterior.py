@@ -166,8 +166,8 @@ class Posterior:
         "positive" or "real": whether the weight scale is a mean or a variance.
     center : float or array (D,)
         What was taken off the observations before that; it is added to the features again.
-    counted : str
-        What the rows of `features` are called where people read of them.
+    of_clusters : bool
+        Whether the rows of `features` are the means of clusters, whose policies are not part of the joint density.
     best_is_modal : bool
         Whether the draw that stands for all is sought among those with the most probable number of features. If not,
         it is the paper's MAP.
@@ -180,7 +180,7 @@ class Posterior:
         feature_values: str = "positive",
         best_is_modal: bool = True,
         center=0.0,
-        counted: str = "features",
+        of_clusters: bool = False,
     ):
         if not chains or not all(len(chain) for chain in chains):
             raise ValueError("a posterior needs at least one draw in each chain.")
@@ -189,7 +189,7 @@ class Posterior:
         self.feature_values = feature_values
         self.best_is_modal = best_is_modal
         self.center = center
-        self.counted = counted
+        self.of_clusters = of_clusters
 
     @property
     def n_chains(self) -> int:
@@ -249,6 +249,8 @@ class Posterior:
         The Dirichlet density of Eq. (model::posterior) has no bound as a probability goes to zero; in the
         coordinates of log-odds it has.
         """
+        if self.of_clusters:
+            return self.traces["log_joint"]
         added = [
             np.add.reduceat(np.append(np.log(chain.policies).sum(axis=1), 0.0), chain.row_splits[:-1])
             * (np.diff(chain.row_splits) > 0)
@@ -292,8 +294,8 @@ class Posterior:
         Their order is that of `chosen_state`.
 
         Two features are alike as far as both their entries and their substates are: the similarity is the product
-        of the two cosines, which does not depend on the scale of either. The assignment maximises its sum; pairs
-        less alike than SAME_FEATURE stay unmatched.
+        of the two cosines, which does not depend on the scale of either. Clusters are alike as far as their rows are.
+        The assignment maximises its sum; pairs less alike than SAME_FEATURE stay unmatched.
         """
         from scipy.optimize import linear_sum_assignment
 
@@ -306,8 +308,9 @@ class Posterior:
         for c, chain in enumerate(self.chains):
             splits = chain.row_splits
             for low, high in pairwise(splits):
-                likeness = np.abs(normalise(chain.features[low:high]) @ unit_features.T)
-                likeness *= normalise(chain.levels[low:high].astype(float)) @ unit_substates.T
+                likeness = normalise(chain.levels[low:high].astype(float)) @ unit_substates.T
+                if not self.of_clusters:
+                    likeness *= np.abs(normalise(chain.features[low:high]) @ unit_features.T)
                 for their, our in zip(*linear_sum_assignment(likeness, maximize=True), strict=True):
                     if likeness[their, our] >= SAME_FEATURE:
                         matches[our].append((c, low + their))
@@ -392,11 +395,11 @@ class Posterior:
         worst = max(r_hats, key=lambda name: np.inf if np.isnan(r_hats[name]) else r_hats[name])
         if self.chains_agree:
             return f"The {self.n_chains} chains agree (largest R-hat {r_hats[worst]:.2f}, {worst})."
-        modes = [int(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"]]
+        modes = ", ".join(str(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"])
+        what = "clusters" if self.of_clusters else "features"
         return (
             f"The {self.n_chains} chains disagree (R-hat of {worst} is {r_hats[worst]:.2f}; their most frequent "
-            f"numbers of {self.counted} are {', '.join(map(str, modes))}): raise n_burn_in and n_draws, or n_chains, and "
-            "fit again."
+            f"numbers of {what} are {modes}): raise n_burn_in and n_draws, or n_chains, and fit again."
         )
 
     @property

@@ -97,21 +97,26 @@ class Predictor:
     def _best_draw(self):
         return self.flatten([self.posterior.chosen_state()])
 
-    def log_explained(self, observations: np.ndarray) -> np.ndarray:
-        """Log of how well the features explain each row: its density with the most probable substates, over all draws.
+    def log_density(self, observations: np.ndarray) -> np.ndarray:
+        """Log density of each row, its substates summed out, averaged over the draws (an estimate, see `weigh_row`).
 
         Rows (NaN where missing) in the unit of the observations; densities in the sampler's.
         """
         from scipy.special import logsumexp
+        from threadpoolctl import threadpool_limits
 
-        from whyact.sampler.new_rows import explain_row
+        from whyact.sampler.interrupts import interrupts_between_kernels
+        from whyact.sampler.new_rows import weigh_row
 
         draws = self._many_draws
         observations, missing = self._scale(observations)
-        log_densities = np.empty((len(observations), len(draws.splits) - 1))
-        for row, gaps, filled in zip(observations, missing, log_densities, strict=True):
-            explain_row(row, np.nonzero(gaps)[0], self.target.n_levels, draws, filled)
-        return logsumexp(log_densities, axis=1) - np.log(log_densities.shape[1])
+        log_weights = np.empty((len(observations), len(draws.splits) - 1))
+        with threadpool_limits(limits=1, user_api="blas"), interrupts_between_kernels() as deliver_interrupt:
+            for row, gaps, filled in zip(observations, missing, log_weights, strict=True):
+                rng = np.random.Generator(np.random.PCG64(self.seed))
+                weigh_row(rng, row, np.nonzero(gaps)[0], self.target.n_levels, draws, filled)
+                deliver_interrupt()
+        return logsumexp(log_weights, axis=1) - np.log(log_weights.shape[1])
 
     def _scale(self, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Observations in the sampler's unit, zero where missing, and where that is."""

@@ -1,18 +1,22 @@
 """The clustering approach (Sec. 2.4): similar observations form a cluster, and every cluster has its policy."""
 
 from dataclasses import dataclass, fields
-from numbers import Integral, Real
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from whyact.explain import describe_clusters
 from whyact.learner import CHAIN_CONSTRAINTS, PolicyLearner, Problem, find_unit
 from whyact.model import PositivePairs, make_demonstrations
 from whyact.posterior import Posterior
 from whyact.prediction import spread_over_chains
+
+# A spread of the observations below this share of their size is rounding.
+ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,20 @@ def make_cluster_target(
     )
 
 
+def sum_up_draw(state, data, target):
+    """Number of clusters of a draw, sums over their rows, and what their evidence depends on."""
+    from whyact.alternatives.cluster_sampler import collect_sums, find_clusters, level_of
+
+    level = level_of(state, data, target)
+    clusters = find_clusters(np.ascontiguousarray(state.substates))
+    return len(state.substates), collect_sums(clusters, len(state.substates), level, data, target), level
+
+
 class ClusterPrediction(NamedTuple):
     """What is said about new rows."""
 
     probabilities: np.ndarray  # of the actions, (N, U)
-    shares: np.ndarray  # probability of each cluster of the last draw, (N, K)
+    shares: np.ndarray  # probability of each cluster of the last draw, and of a new one, (N, K + 1)
     familiarity: np.ndarray  # probability that the row belongs to a cluster of the training rows, (N,)
 
 
@@ -89,7 +102,7 @@ class ClusterPolicyClassifier(PolicyLearner):
         Power of the observations' likelihood (zeta).
     prediction : {"mmse", "map"}, default="mmse"
         - "mmse": average over draws and clusters.
-        - "map": the most probable cluster of the best draw.
+        - "map": the most probable cluster of the best draw, which may be a new one.
     max_prediction_draws : int, default=200
     missing_action : label, default=None
     n_jobs : int or None, default=None
@@ -101,12 +114,13 @@ class ClusterPolicyClassifier(PolicyLearner):
     n_components_ : int
         The most probable number of clusters.
     components_ : ndarray (K, D)
-        The clusters' means in the chosen draw, largest cluster first.
+        The clusters' means in the chosen draw (their posterior mean given its rows), largest cluster first.
     labels_ : ndarray (N,)
         The cluster of each demonstration.
     substates_ : ndarray (N, K)
         The same as indicators.
     policies_ : ndarray (K, U)
+        Posterior mean of each cluster's policy, given its rows.
     noise_variance_ : float
         The typical variance inside a cluster.
     classes_, posterior_, unit_
@@ -125,7 +139,6 @@ class ClusterPolicyClassifier(PolicyLearner):
     _parameter_constraints: dict = CHAIN_CONSTRAINTS | {
         "priors": [ClusterPriors, None],
         "n_tries": [Interval(Integral, 0, None, closed="left")],
-        "action_weight": [Interval(Real, 0, None, closed="left")],
         "prediction": [StrOptions({"mmse", "map"})],
     }
 
@@ -167,6 +180,8 @@ class ClusterPolicyClassifier(PolicyLearner):
         priors = ClusterPriors() if self.priors is None else self.priors
         center = np.nanmean(X, axis=0)
         unit = find_unit(X - center, root_mean_square=1.0)
+        if unit < ROUNDING * np.nanmax(np.abs(X)):  # equal rows: what is left is the rounding of their mean
+            unit = 1.0
         target = make_cluster_target(
             priors,
             n_actions=n_actions,
@@ -177,23 +192,27 @@ class ClusterPolicyClassifier(PolicyLearner):
         return Problem(make_demonstrations(X - center, actions, unit), target, priors, CLUSTERS, unit, center)
 
     def _summarise(self, problem, chains):
-        return Posterior(chains, problem.unit, "real", center=problem.center, counted="clusters")
+        return Posterior(chains, problem.unit, "real", center=problem.center, of_clusters=True)
 
     def _set_fitted(self, posterior, problem, classes, seed):
+        from whyact.alternatives.cluster_sampler import mean_parameters
+
         chosen = posterior.chosen_state()
+        means, policies = mean_parameters(*sum_up_draw(chosen, problem.data, problem.target))
         self.posterior_ = posterior
         self.unit_ = posterior.unit
         self.classes_ = classes
-        self.components_ = posterior.to_unit_of_observations(chosen.features)
-        self.n_components_ = len(chosen.features)
-        self.policies_ = chosen.policies[:, : len(classes)]
+        self.components_ = posterior.to_unit_of_observations(means)
+        self.n_components_ = len(means)
+        self.policies_ = policies[:, : len(classes)]
         self.substates_ = chosen.substates.T
         self.labels_ = chosen.substates.argmax(axis=0)
         self.noise_variance_ = chosen.noise_variance * posterior.unit**2
         self._problem = problem
 
     def _predict(self, X, one_draw: bool) -> ClusterPrediction:
-        from whyact.alternatives.cluster_sampler import collect_sums, find_clusters, level_of, predict_from_draw
+        from whyact.alternatives.cluster_sampler import predict_from_draw
+        from whyact.sampler.interrupts import interrupts_between_kernels
 
         check_is_fitted(self)
         X = self._check_observations(X, reset=False)
@@ -204,18 +223,17 @@ class ClusterPolicyClassifier(PolicyLearner):
         familiarity = np.zeros(len(X))
         shares = np.zeros((len(X), 1))
         is_complete = len(data.row_gaps) == 0 and len(rows.row_gaps) == 0
-        for state in states:
-            n_clusters = len(state.substates)
-            level = level_of(state, data, target)
-            clusters = find_clusters(np.ascontiguousarray(state.substates))
-            sums = collect_sums(clusters, n_clusters, level, data, target)
-            shares = np.zeros((len(X), n_clusters + 1))
-            predict_from_draw(
-                rows.observations, rows.row_splits, rows.row_gaps, n_clusters, is_complete, state.concentration,
-                sums, level, probabilities, shares,
-            )  # fmt: skip
-            familiarity += 1.0 - shares[:, -1]
-        return ClusterPrediction(probabilities / len(states), shares[:, :-1], familiarity / len(states))
+        with threadpool_limits(limits=1, user_api="blas"), interrupts_between_kernels() as deliver_interrupt:
+            for state in states:
+                n_clusters, sums, level = sum_up_draw(state, data, target)
+                shares = np.zeros((len(X), n_clusters + 1))
+                predict_from_draw(
+                    rows.observations, rows.row_splits, rows.row_gaps, n_clusters, is_complete, state.concentration,
+                    sums, level, probabilities, shares,
+                )  # fmt: skip
+                familiarity += 1.0 - shares[:, -1]
+                deliver_interrupt()
+        return ClusterPrediction(probabilities / len(states), shares, familiarity / len(states))
 
     def predict_proba(self, X):
         """Probability of each action, (N, U); near uniform for an observation far from all clusters."""
@@ -223,16 +241,12 @@ class ClusterPolicyClassifier(PolicyLearner):
         self._check_has_actions()
         if self.prediction == "mmse":
             return self._predict(X, one_draw=False).probabilities
-        prediction = self._predict(X, one_draw=True)
-        return np.where(
-            prediction.familiarity[:, None] > 0.5,
-            self.policies_[prediction.shares.argmax(axis=1)],
-            1.0 / len(self.classes_),
-        )
+        with_new = np.vstack([self.policies_, np.full(len(self.classes_), 1.0 / len(self.classes_))])
+        return with_new[self._predict(X, one_draw=True).shares.argmax(axis=1)]
 
     def predict_cluster(self, X):
         """Probability of each cluster of `components_`, (N, K); the rest to one is that of a new cluster."""
-        return self._predict(X, one_draw=True).shares
+        return self._predict(X, one_draw=True).shares[:, :-1]
 
     def familiarity(self, X):
         """Probability that a row belongs to one of the clusters of the demonstrations, (N,)."""

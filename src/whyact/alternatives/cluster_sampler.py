@@ -133,6 +133,14 @@ def make_sums(n_rows, n_dimensions, n_actions):
 
 
 @kernel
+def log_marginal(n_entries, q, shape, rate, log_rate, log_gamma, log_gamma_shape):
+    """Log density of weighted entries whose variance is InvGamma(shape, rate), as far as it depends on the two."""
+    q = max(q, 0.0) + ROUNDING * n_entries
+    half = 0.5 * n_entries
+    return log_gamma - log_gamma_shape - (shape + half) * math.log1p(0.5 * q / rate) - half * log_rate
+
+
+@kernel
 def log_gamma_of_entries(n_entries, level):
     return math.lgamma(level.shape + 0.5 * level.weight * n_entries)
 
@@ -140,13 +148,10 @@ def log_gamma_of_entries(n_entries, level):
 @kernel
 def log_of_spread(n_entries, q, log_spreads, log_gamma, level):
     """Log evidence from the number of entries, q, the sum of log(1 + n_d / kappa) and `log_gamma_of_entries`."""
-    half = 0.5 * level.weight * n_entries
-    q = max(q, 0.0) + ROUNDING * level.weight * n_entries
     return (
-        log_gamma
-        - (level.shape + half) * math.log1p(0.5 * q / level.rate)
-        - half * level.log_rate
-        - level.log_gamma_shape
+        log_marginal(
+            level.weight * n_entries, q, level.shape, level.rate, level.log_rate, log_gamma, level.log_gamma_shape
+        )
         - 0.5 * log_spreads
     )
 
@@ -457,16 +462,12 @@ draw_slice_mean_precision = make_slice_sampler(log_density_mean_precision)
 def log_evidence_of_spreads(variance, shape, n_entries, qs, weight):
     """Sum of the clusters' log evidence as far as it depends on v and a."""
     rate = shape * variance
+    log_rate = math.log(rate)
+    log_gamma_shape = math.lgamma(shape)
     log_density = 0.0
     for c in range(len(qs)):
-        half = 0.5 * weight * n_entries[c]
-        q = max(qs[c], 0.0) + ROUNDING * weight * n_entries[c]
-        log_density += (
-            math.lgamma(shape + half)
-            - math.lgamma(shape)
-            - (shape + half) * math.log1p(0.5 * q / rate)
-            - half * math.log(rate)
-        )
+        log_gamma = math.lgamma(shape + 0.5 * weight * n_entries[c])
+        log_density += log_marginal(weight * n_entries[c], qs[c], shape, rate, log_rate, log_gamma, log_gamma_shape)
     return log_density
 
 
@@ -616,14 +617,14 @@ def run_sweeps_of_clusters(rng, state, observation_weights, data, target):
 
 
 def level_of(state, data, target) -> Level:
-    """What the evidence of the clusters depends on, at the full observation weight."""
+    """What the evidence of the clusters depends on, at the full observation weight; with room for a new row."""
     return make_level(
         target.observation_weight,
         state.noise_variance,
         state.noise_shape,
         state.mean_precision,
         state.policy_concentration,
-        len(data.observations),
+        len(data.observations) + 1,
         target.action_weight,
     )
 
@@ -673,6 +674,21 @@ CLUSTERS = Algorithm("run_sweeps_of_clusters", start, run, log_joint_of_clusters
 
 
 @kernel
+def mean_parameters(n_clusters, sums, level):
+    """Posterior mean of each cluster's mean and policy given its rows."""
+    n_actions = sums.actions.shape[1]
+    means = np.empty((n_clusters, sums.totals.shape[1]))
+    policies = np.empty((n_clusters, n_actions))
+    for c in range(n_clusters):
+        for d in range(means.shape[1]):
+            means[c, d] = level.weight * sums.totals[c, d] * level.shrink[sums.counts[c, d]]
+        for u in range(n_actions):
+            policies[c, u] = level.policy_concentration + level.action_weight * sums.actions[c, u]
+        policies[c] /= policies[c].sum()
+    return means, policies
+
+
+@kernel
 def predict_from_draw(
     rows, row_splits, row_gaps, n_clusters, is_complete, concentration, sums, level, probabilities, shares
 ):
@@ -684,10 +700,7 @@ def predict_from_draw(
     log_gammas = make_log_gammas(is_complete, len(level.shrink) - 1, rows.shape[1], level)
     weights = np.empty(n_clusters + 1)
     policies = np.full((n_clusters + 1, n_actions), 1.0 / n_actions)
-    for c in range(n_clusters):
-        total = n_actions * level.policy_concentration + level.action_weight * sums.n_actions[c]
-        for u in range(n_actions):
-            policies[c, u] = (level.policy_concentration + level.action_weight * sums.actions[c, u]) / total
+    policies[:n_clusters] = mean_parameters(n_clusters, sums, level)[1]
     for n in range(len(rows)):
         fill_log_densities(n, n_clusters, log_gammas, sums, level, rows, row_splits, row_gaps, weights)
         largest = -math.inf

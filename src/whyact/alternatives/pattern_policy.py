@@ -204,6 +204,17 @@ class PatternPolicyClassifier(FeatureLearner):
             problem.target.action_weight,
         )
 
+    def predict_proba(self, X):
+        """Probability of each action, (N, U); uniform for a pattern of features that no demonstration holds."""
+        return super().predict_proba(X)
+
+    def familiarity(self, X):
+        """Probability that the demonstrations hold the pattern of a row, times the share of it that features explain.
+
+        A row without any feature is familiar if there are demonstrations like it.
+        """
+        return super().familiarity(X)
+
     def __str__(self):
         return describe_patterns(self) if hasattr(self, "posterior_") else repr(self)
 

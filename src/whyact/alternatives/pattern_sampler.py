@@ -17,17 +17,15 @@ import numpy as np
 from whyact.model import State, log_joint_without_actions
 from whyact.sampler.algorithm import Algorithm
 from whyact.sampler.births import draw_empty_features, draw_weight, insert_row, remove_row
+from whyact.sampler.bits import BLOCK_SIZE, shuffle_features, weigh_codes
 from whyact.sampler.compiling import kernel
 from whyact.sampler.exact import start_from_prior
 from whyact.sampler.features import draw_features, reconstruct_gaps
 from whyact.sampler.hyperparameters import count_active, draw_ibp, draw_noise, draw_weight_scale
-from whyact.sampler.merging import merge_features
+from whyact.sampler.merging import drop_features, merge_features
 from whyact.sampler.policies import draw_slice_concentration, log_action_gain, log_marginal_of_actions
 from whyact.sampler.random_choice import draw_index
 from whyact.sampler.sweep import SweepInfo
-
-# So many bits of a row are drawn together.
-BLOCK_SIZE = 5
 
 
 @kernel
@@ -106,22 +104,20 @@ def sum_squares(substates, features, projections, gram, data):
 
 
 @kernel
-def draw_blocks(rng, n_features):
-    """Put the features into random order: each BLOCK_SIZE of them are drawn together."""
-    order = np.arange(n_features)
-    for k in range(n_features - 1, 0, -1):
-        other = int(rng.random() * (k + 1))
-        order[k], order[other] = order[other], order[k]
-    return order
+def choose_block_size(n_rows, n_actions):
+    """As many bits as BLOCK_SIZE, fewer where the table of counts would be very large."""
+    size = BLOCK_SIZE
+    while size > 1 and (n_rows << size) * n_actions > 2**24:
+        size -= 1
+    return size
 
 
 @kernel
 def draw_bits(rng, substates, features, scale, concentration, data, target):
     """Draw all substates in place, a random block of features after the other; return the sum of squared residuals.
 
-    A row draws the bits of a block from all their combinations. One bit at a time would not do: where f_1 = f_2 + f_3,
-    a row cannot get from one way to say it to the other. While a block is drawn, the patterns of all other features
-    stay, so that a table of counts tells what a row's action says about its bits.
+    A row draws the bits of a block from all their combinations. While a block is drawn, the patterns of all other
+    features stay, so that a table of counts tells what a row's action says about its bits.
     """
     n_features, n_rows = substates.shape
     projections = np.dot(data.observations, features.T)  # Z F'
@@ -129,13 +125,14 @@ def draw_bits(rng, substates, features, scale, concentration, data, target):
     n_present = np.zeros(n_features)
     for k in range(n_features):
         n_present[k] = substates[k].sum()
-    order = draw_blocks(rng, n_features)
-    log_weights = np.empty(2**BLOCK_SIZE)
-    fields = np.empty(BLOCK_SIZE)
-    products = np.empty((BLOCK_SIZE, BLOCK_SIZE))
-    for first in range(0, n_features, BLOCK_SIZE):
-        block = order[first : first + BLOCK_SIZE]
-        n_codes = 2 ** len(block)
+    order = shuffle_features(rng, n_features)
+    block_size = choose_block_size(n_rows, target.n_actions)
+    log_weights = np.empty(1 << block_size)
+    fields = np.empty(block_size)
+    products = np.empty((block_size, block_size))
+    for first in range(0, n_features, block_size):
+        block = order[first : first + block_size]
+        n_codes = 1 << len(block)
         left_out = np.zeros(n_features, np.bool_)
         left_out[block] = True
         groups, n_groups = group_rows(substates, left_out)
@@ -159,15 +156,8 @@ def draw_bits(rng, substates, features, scale, concentration, data, target):
                         product -= substates[j, n] * overlap(n, k, j, gram, features, data)
                 fields[b] = scale * (product - 0.5 * overlap(n, k, k, gram, features, data)) + math.log(odds)
                 for c in range(b):
-                    products[b, c] = products[c, b] = scale * overlap(n, k, block[c], gram, features, data)
-            log_weights[0] = 0.0
-            for b in range(len(block)):
-                for code in range(1 << b):  # with bit b on top of the bits below it
-                    log_weight = log_weights[code] + fields[b]
-                    for c in range(b):
-                        if code >> c & 1:
-                            log_weight -= products[b, c]
-                    log_weights[code + (1 << b)] = log_weight
+                    products[b, c] = scale * overlap(n, k, block[c], gram, features, data)
+            weigh_codes(fields, products, len(block), log_weights)
             for code in range(n_codes):
                 log_weights[code] += log_gain(group, code, action, counts, totals, concentration, target)
             code = draw_index(rng, log_weights, n_codes)
@@ -344,7 +334,8 @@ def run(rng, state, observation_weights, data, target):
 
 
 def merge(rng, state, data, target, between_kernels):
-    return merge_features(rng, state, data, target, run, log_joint_of_patterns, between_kernels)
+    state = merge_features(rng, state, data, target, run, log_joint_of_patterns, between_kernels)
+    return drop_features(rng, state, data, target, run, log_joint_of_patterns, between_kernels)
 
 
 PATTERNS = Algorithm("run_sweeps_of_patterns", start, run, log_joint_of_patterns, merge)

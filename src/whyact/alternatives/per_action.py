@@ -1,5 +1,6 @@
 """The trivial approach (Sec. 2.4): group the observations by action, and learn the features of each group."""
 
+import sys
 import warnings
 from numbers import Real
 
@@ -16,13 +17,14 @@ from whyact.posterior import ChainsDisagreeWarning
 
 
 class GroupFeatures(FeaturePolicyClassifier):
-    """The features of one group, without any action; a group may have a single row."""
+    """The features of one group, without any action; it may have a single row, and columns without a number."""
 
     _least_rows = 1
+    _needs_all_columns = False
 
-    def log_explained(self, X):
-        """Log of how well the features explain each row, in a unit that all groups share."""
-        return self._predictor.log_explained(X)
+    def log_density(self, X):
+        """Log density of each row, in the unit that all groups share."""
+        return self._predictor.log_density(X)
 
 
 class PerActionFeaturesClassifier(PolicyLearner):
@@ -31,10 +33,11 @@ class PerActionFeaturesClassifier(PolicyLearner):
     The demonstrations are grouped by their action, and the paper's model learns features in each group from the
     observations alone. A new observation z gets the probabilities
 
-        P(u | z) proportional to  n_u * max over s of p(z, s | features of u),
+        P(u | z) proportional to  n_u * p(z | features of u),
 
-    averaged over the draws of the features, with n_u the size of the group. No feature is shared between actions,
-    which Hahn & Zoubir (2017) name as the drawback of this approach.
+    averaged over the draws of the features, with n_u the size of the group: the group whose features reconstruct the
+    observation best speaks, with the substates summed out, so that more features are no advantage in themselves. No
+    feature is shared between actions, which Hahn & Zoubir (2017) name as the drawback of this approach.
 
     Parameters
     ----------
@@ -129,6 +132,8 @@ class PerActionFeaturesClassifier(PolicyLearner):
         shared = {name: getattr(self, name) for name in self._get_param_names() if name not in ("random_state", "unit")}
         estimators = []
         for u, seed in enumerate(seeds):
+            if self.verbose:
+                print(f"features of {classes[u]} ({np.sum(actions == u)} rows)", file=sys.stderr)
             group = GroupFeatures(**shared, unit=unit, action_weight=0.0, random_state=int(seed))
             with warnings.catch_warnings():  # one sentence for all groups, below
                 warnings.simplefilter("ignore", UserWarning)
@@ -152,8 +157,8 @@ class PerActionFeaturesClassifier(PolicyLearner):
         """Probability of each action, (N, U)."""
         check_is_fitted(self)
         X = self._check_observations(X, reset=False)
-        log_explained = np.column_stack([group.log_explained(X) for group in self.estimators_])
-        return softmax(log_explained + np.log(self.group_sizes_), axis=1)
+        log_densities = np.column_stack([group.log_density(X) for group in self.estimators_])
+        return softmax(log_densities + np.log(self.group_sizes_), axis=1)
 
     def __str__(self):
         if not hasattr(self, "estimators_"):

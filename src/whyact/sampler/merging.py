@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import nnls
 
 from whyact.model import Demonstrations, State, Target
 
@@ -109,6 +110,42 @@ def merge_features(
         between_kernels()
         if score_explanation(candidate, data, target, log_joint) > score_explanation(state, data, target, log_joint):
             state, tried, n_left = candidate, 0, n_left - 1
+        else:
+            tried += 1
+    return state
+
+
+def loss_of_dropping(state: State) -> np.ndarray:
+    """Squared error of saying each feature by the others where it is held, (K,)."""
+    loss = np.empty(len(state.features))
+    for k, feature in enumerate(state.features):
+        _, distance = nnls(np.delete(state.features, k, axis=0).T, feature)
+        loss[k] = distance**2 * np.sum(state.substates[k] ** 2)
+    return loss
+
+
+def drop_features(
+    rng: np.random.Generator,
+    state: State,
+    data: Demonstrations,
+    target: Target,
+    run: Callable,
+    log_joint: Callable,
+    between_kernels=lambda: None,
+) -> State:
+    """Try to do without the features that others can say; keep what explains better.
+
+    Where substates are 0 or 1, the rows that hold two features may have a third one that is their sum. No pair of the
+    three can be merged, but without the third the rows are free to hold the other two.
+    """
+    weights = np.full(N_SWEEPS, target.observation_weight)
+    tried = 0
+    while tried < min(N_PAIRS, len(state.features)) and len(state.features) > 1:
+        pick = int(np.argsort(loss_of_dropping(state), kind="stable")[tried])
+        candidate, _ = run(rng, drop_feature(state, pick), weights, data, target)
+        between_kernels()
+        if score_explanation(candidate, data, target, log_joint) > score_explanation(state, data, target, log_joint):
+            state, tried = candidate, 0
         else:
             tried += 1
     return state

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from whyact.sampler.bits import climb_bits_of_new_row, draw_bits_of_new_row
 from whyact.sampler.compiling import kernel
-from whyact.sampler.substates import Voice, draw_level, find_peak, log_gauss
+from whyact.sampler.substates import Voice, draw_level, find_peak, log_gauss, log_level_mass
 
 
 class FlatDraws(NamedTuple):
@@ -79,7 +80,7 @@ def start_row(i, projections, gaps, n_levels, draws):
 
 
 @kernel
-def climb_substates(substates, projections, gram, zero_priors, scale, n_levels):
+def climb_substates(rng, substates, projections, gram, zero_priors, scale, n_levels):
     """Move to a mode of the substates' posterior, one coordinate at a time (the MAP of Sec. 4.3)."""
     n_features = len(substates)
     step = 1.0 / (n_levels - 1)
@@ -150,8 +151,11 @@ def look_up_pattern(substates, draw, first, voices, probabilities):
     return False
 
 
-def make_row_predictor(speak, name):
-    """Make the kernel that predicts one new row; `speak` tells what given substates say about the action."""
+def make_row_predictor(name, speak, draw, climb):
+    """Make the kernel that predicts one new row.
+
+    `speak` tells what given substates say about the action, `draw` draws substates, `climb` finds the most probable.
+    """
 
     def predict_row(
         rng, observation, gaps, n_levels, n_warm, n_kept, noise_limit, draws, probabilities, mean_substates
@@ -180,9 +184,9 @@ def make_row_predictor(speak, name):
             n_rounds = max(n_kept, 1)
             for sweep in range(n_warm + n_rounds):
                 if n_kept > 0:
-                    draw_row(rng, mass, substates, projections, gram, zero_priors, scale, n_levels)
+                    draw(rng, mass, substates, projections, gram, zero_priors, scale, n_levels)
                 else:
-                    climb_substates(substates, projections, gram, zero_priors, scale, n_levels)
+                    climb(rng, substates, projections, gram, zero_priors, scale, n_levels)
                 if sweep < n_warm:
                     continue
                 explained = 0.0
@@ -209,36 +213,78 @@ def make_row_predictor(speak, name):
     return kernel(predict_row)
 
 
-predict_row_by_mixture = make_row_predictor(mix_policies, "predict_row_by_mixture")
-predict_row_by_pattern = make_row_predictor(look_up_pattern, "predict_row_by_pattern")
+predict_row_by_mixture = make_row_predictor("predict_row_by_mixture", mix_policies, draw_row, climb_substates)
+predict_row_by_pattern = make_row_predictor(
+    "predict_row_by_pattern", look_up_pattern, draw_bits_of_new_row, climb_bits_of_new_row
+)
 
 
 @kernel
-def explain_row(observation, gaps, n_levels, draws, log_densities):
-    """Fill in, for each draw, the log density of a new row with its most probable substates: log max_s p(z, s)."""
+def integrate_later_substates(substates, projections, gram, scale):
+    """Gauss elimination from the last substate to the first: what each one's density is if later ones are free.
+
+    Only those take part that are not zero. Returns slopes b (K) and precisions P (K, K): the log density of substate k
+    is s_k (b_k - sum_{j < k} P_kj s_j) - P_kk s_k^2 / 2, as if the later ones were Gaussian.
+    """
+    n_features = len(substates)
+    slopes = scale * projections
+    precisions = scale * gram
+    for k in range(n_features - 1, 0, -1):
+        pivot = precisions[k, k]
+        if substates[k] == 0.0 or not pivot > 1e-12 * scale:
+            continue
+        for i in range(k):
+            share = precisions[i, k] / pivot
+            slopes[i] -= share * slopes[k]
+            for j in range(k):
+                precisions[i, j] -= share * precisions[k, j]
+    return slopes, precisions
+
+
+@kernel
+def weigh_row(rng, observation, gaps, n_levels, draws, log_weights):
+    """Fill in, for each draw, the log of an unbiased estimate of p(z), the substates of the new row summed out.
+
+    The substates are drawn one after the other, each from its density with the later ones integrated out as if they
+    were Gaussian. With q the probability to draw these substates, p(z, s) / q has the mean p(z). Where nothing is
+    observed it is one.
+    """
     all_projections = np.dot(draws.features, observation)
     squares = np.dot(observation, observation)
     n_observed = len(observation) - len(gaps)
     step = 1.0 / (n_levels - 1)
+    mass = np.empty(n_levels + 1)
+    silence = Voice(0.0, 1.0, 0.0, 0.0, 1.0)
     for i in range(len(draws.splits) - 1):
         first, last = draws.splits[i], draws.splits[i + 1]
+        n_features = last - first
         projections = all_projections[first:last]
         zero_priors = draws.zero_priors[first:last]
+        scale = draws.scales[i]
         gram, substates = start_row(i, projections, gaps, n_levels, draws)
-        climb_substates(substates, projections, gram, zero_priors, draws.scales[i], n_levels)
+        climb_substates(rng, substates, projections, gram, zero_priors, scale, n_levels)
+        slopes, precisions = integrate_later_substates(substates, projections, gram, scale)
+        log_weight = 0.0
+        for k in range(n_features):
+            linear = slopes[k]
+            for j in range(k):
+                linear -= precisions[k, j] * substates[j]
+            precision = max(precisions[k, k], 0.0)
+            level_prior = (1.0 - zero_priors[k]) * step
+            level = draw_level(rng, mass, linear, precision, n_levels, zero_priors[k], level_prior, silence)
+            substates[k] = level / (n_levels - 1)
+            # prior over the probability to draw it: the sum over all levels, over the density of this one
+            log_weight += log_level_mass(
+                mass, linear, precision, n_levels, zero_priors[k], level_prior, silence, 1
+            ) - log_gauss(level, step, linear, precision)
         residual = squares
-        log_prior = 0.0
-        for k in range(last - first):
-            if substates[k] == 0.0:
-                log_prior += math.log(zero_priors[k])
-                continue
-            log_prior += math.log((1.0 - zero_priors[k]) * step)
+        for k in range(n_features):
             residual -= 2.0 * substates[k] * projections[k]
-            for j in range(last - first):
+            for j in range(n_features):
                 residual += substates[k] * substates[j] * gram[k, j]
-        weight = draws.scales[i] * draws.noise_variances[i]  # zeta
-        log_densities[i] = (
-            log_prior
+        weight = scale * draws.noise_variances[i]  # zeta
+        log_weights[i] = (
+            log_weight
             - 0.5 * weight * n_observed * math.log(2.0 * math.pi * draws.noise_variances[i])
-            - 0.5 * draws.scales[i] * max(residual, 0.0)
+            - 0.5 * scale * max(residual, 0.0)
         )

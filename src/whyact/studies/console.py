@@ -1,19 +1,21 @@
-"""The simulation study at the terminal: a progress bar with the time left, then the table and the picture."""
+"""The studies at the terminal: a progress bar with the time left, then the table and the picture."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from whyact.studies import alternatives
 from whyact.studies.simulations import Design, run_study
 from whyact.studies.store import make_folder
 from whyact.studies.summary import Results, read_results
 
 
-def run_simulations(folder: Path, design: Design, n_jobs: int) -> None:
-    """Run what is left of the study, then show what it found."""
-    console = Console()
+def run_with_bar(folder: Path, name: str, run: Callable, describe: Callable[[list], str]) -> None:
+    """Run what is left of a study: `run(folder, on_start=, on_done=)`. `describe(tasks)` says what it consists of."""
     make_folder(folder)  # what is wrong with it is said before a bar appears
     columns = (
         TextColumn("{task.description}"),
@@ -27,21 +29,48 @@ def run_simulations(folder: Path, design: Design, n_jobs: int) -> None:
         task = bar.add_task("preparing", total=None)
 
         def on_start(tasks, undone):
-            n_cells = len(design.n_features) * len(design.snr_db)
-            methods = " and ".join([*design.samplers, *(["peers"] if design.peers else [])])
-            console.print(
-                f"{n_cells} cells x {design.n_runs} runs of {methods}: {len(undone)} to do, "
-                f"{len(tasks) - len(undone)} done before; rows go to {folder}",
+            Console().print(
+                f"{describe(tasks)}: {len(undone)} to do, {len(tasks) - len(undone)} done before; rows go to {folder}",
                 highlight=False,
                 soft_wrap=True,
             )
-            bar.update(task, total=len(undone), description="simulations")
+            bar.update(task, total=len(undone), description=name)
 
         def on_done(done):
             bar.update(task, advance=1)
 
-        run_study(folder, design, n_jobs=n_jobs, on_start=on_start, on_done=on_done)
-    show(read_results(folder), folder, console)
+        run(folder, on_start=on_start, on_done=on_done)
+
+
+def run_simulations(folder: Path, design: Design, n_jobs: int) -> None:
+    """Run what is left of the simulation study, then show what it found."""
+    n_cells = len(design.n_features) * len(design.snr_db)
+    methods = " and ".join([*design.samplers, *(["peers"] if design.peers else [])])
+    run_with_bar(
+        folder,
+        "simulations",
+        partial(run_study, design=design, n_jobs=n_jobs),
+        lambda tasks: f"{n_cells} cells x {design.n_runs} runs of {methods}",
+    )
+    show(read_results(folder), folder, Console())
+
+
+def run_alternatives(folder: Path, design: alternatives.Design, n_jobs: int) -> None:
+    """Run what is left of the study of alternatives, then show what it found."""
+    from whyact.studies.alternatives_page import make_console_table, read_tables
+
+    run_with_bar(
+        folder,
+        "alternatives",
+        partial(alternatives.run_study, design=design, n_jobs=n_jobs),
+        lambda tasks: f"{len(design.kinds)} kinds of data x {design.n_runs} runs of {len(design.methods)} models",
+    )
+    console = Console()
+    console.print(make_console_table(read_tables(folder)))
+    console.print(
+        "K: number of features or clusters. Means over runs, ± one standard error.",
+        highlight=False,
+    )
 
 
 def show(results: Results, folder: Path, console: Console) -> None:
@@ -60,9 +89,10 @@ def show(results: Results, folder: Path, console: Console) -> None:
     if len(results.runs) == 0:
         return
     try:
-        from whyact.studies.figure2 import save_figure2
+        from whyact.plotting import save_svg_and_png
+        from whyact.studies.figure2 import plot_figure2
 
-        paths = save_figure2(results, folder / "figure2")
+        paths = save_svg_and_png(lambda: plot_figure2(results), folder / "figure2")
     except ImportError:
         console.print("No picture: install whyact\\[plot].")
         return

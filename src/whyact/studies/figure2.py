@@ -1,6 +1,5 @@
 """The paper's Figure 2: six panels over the number of features, one line for each SNR and sampler."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -119,15 +118,3 @@ def add_references(accuracy_axis, count_axis, results: Results) -> None:
         axis.legend(
             handles=[*own, *lines], title="mean over SNRs", fontsize=8.5, title_fontsize=8.5, frameon=False, loc="best"
         )
-
-
-def save_figure2(results: Results, stem: Path) -> list[Path]:
-    """Save as SVG and PNG, the same file for the same rows."""
-    import matplotlib
-
-    paths = [stem.with_suffix(".svg"), stem.with_suffix(".png")]
-    with matplotlib.rc_context({"svg.hashsalt": "whyact"}):
-        figure = plot_figure2(results)
-        figure.savefig(paths[0], metadata={"Date": None})
-        figure.savefig(paths[1], dpi=110)
-    return paths

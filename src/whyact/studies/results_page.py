@@ -1,10 +1,11 @@
 """The page of results, made from the stored rows: nothing on it is typed in but the paper's claims."""
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 
-from whyact.studies.figure2 import save_figure2
+from whyact.plotting import save_svg_and_png
+from whyact.studies.figure2 import plot_figure2
+from whyact.studies.markdown import judge, list_names, make_table, say_interval
 from whyact.studies.measures import __doc__ as measures_text
 from whyact.studies.peers import ACCURACIES, COUNTS
 from whyact.studies.simulations import N_CHAINS
@@ -21,13 +22,6 @@ TABLES = {
     "rmse_states": ("Reconstructed states", "RMSE of X = S F", ".3f"),
     "mad_policies": ("Policies", "RMSE of the mean absolute deviation", ".3f"),
 }
-# A normal interval of 95%.
-WIDTH = 1.96
-
-
-def make_table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def write_page(folder: Path, page: Path) -> list[Path]:
@@ -38,7 +32,7 @@ def write_page(folder: Path, page: Path) -> list[Path]:
     settings = {"peak": "unknown", "actions": "unknown", "seed": "unknown", **read_settings(folder)}
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
-        figures = save_figure2(results, page.with_name(f"{page.stem}-figure2"))
+        figures = save_svg_and_png(lambda: plot_figure2(results), page.with_name(f"{page.stem}-figure2"))
         write_whole(page, make_page(results, settings, figures[0].name))
     except OSError as error:
         raise StudyError(f"{page} cannot be written: {error.strerror}.") from None
@@ -109,18 +103,6 @@ def make_table_of_methods(results: Results) -> str:
     return make_table(header, rows)
 
 
-def say_interval(difference: Estimate) -> str:
-    value, half = difference.value, WIDTH * difference.error
-    return f"{value:+.4f} [{value - half:+.4f}, {value + half:+.4f}]"
-
-
-def judge(lead: Estimate) -> str:
-    """Ahead, behind, or neither as far as the 95% interval can tell."""
-    if abs(lead.value) <= WIDTH * lead.error or math.isnan(lead.error):
-        return "a tie"
-    return "ahead" if lead.value > 0 else "behind"
-
-
 def compare_with_peers(results: Results) -> str:
     """Paired differences to every peer, overall and for each SNR, and where the exact sampler does not lead."""
     both = results.exact_with_peers()
@@ -151,10 +133,6 @@ def compare_with_peers(results: Results) -> str:
         sentences.append(f"For a single SNR it is behind {list_names(cells)}.")
     sentences.append(say_counts(results))
     return f"{make_table(header, rows)}\n\n{' '.join(sentences)}"
-
-
-def list_names(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def say_counts(results: Results) -> str:

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import joblib
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from whyact import __version__
 from whyact.studies.measures import compare_with_truth
 from whyact.studies.peers import ACCURACIES, COUNTS, run_peers
+from whyact.studies.running import run_and_store
 from whyact.studies.store import RowStore, StudyError, check_settings, locked, make_folder
 
 N_FEATURES = (5, 7, 9, 12, 15, 18)
@@ -201,6 +201,9 @@ class Task(NamedTuple):
     method: str  # a sampler, or "peers"
     sweeps: int  # 0 for the peers
 
+    def __str__(self) -> str:
+        return f"K = {self.data_set.n_features}, {self.data_set.snr_db:g} dB, run {self.data_set.run}, {self.method}"
+
     def key(self) -> tuple:
         return (self.data_set.n_features, self.data_set.snr_db, self.data_set.run, self.method)
 
@@ -242,19 +245,19 @@ def timing_rows(folder: Path) -> RowStore:
     return RowStore(folder / "timings.csv", columns, (*CELL, "method"), UNITS)
 
 
-def do_task(task: Task) -> tuple[Task, dict | Exception, float]:
-    """Run a method on a data set; a run that fails must not take the others with it."""
+def do_task(task: Task) -> dict[str, dict]:
+    """Run a method on a data set; return the row for each file. The row that counts as done comes last."""
     start = time.perf_counter()
-    measured: dict | Exception
-    try:
-        with threadpool_limits(limits=1, user_api="blas"):
-            if task.method == "peers":
-                measured = run_peers(task.data_set.draw(), task.data_set.run)
-            else:
-                measured = run_sampler(task.data_set, task.method, task.sweeps)
-    except (ArithmeticError, RuntimeError, ValueError) as error:
-        measured = error
-    return task, measured, time.perf_counter() - start
+    if task.method == "peers":
+        measured = run_peers(task.data_set.draw(), task.data_set.run)
+    else:
+        measured = run_sampler(task.data_set, task.method, task.sweeps)
+    seconds = round(time.perf_counter() - start, 3)
+    row = {"n_features": task.data_set.n_features, "snr": task.data_set.snr_db, "run": task.data_set.run}
+    timing = {**row, "method": task.method, "sweeps": task.sweeps, "seconds": seconds}
+    if task.method == "peers":
+        return {"timings": timing, "peers": {**row, **measured}}
+    return {"timings": timing, "runs": {**row, "sampler": task.method, "sweeps": task.sweeps, **measured}}
 
 
 def list_tasks(design: Design) -> list[Task]:
@@ -293,40 +296,8 @@ def run_study(folder: Path, design: Design, *, n_jobs: int = -1, on_start=None, 
             on_start(tasks, undone)
         if joblib.effective_n_jobs(n_jobs) > 1:
             compile_kernels({task.method for task in undone})
-        try:
-            failed = run_tasks(folder, undone, n_jobs, on_done)
-        except OSError as error:
-            raise StudyError(f"a row could not be written to {folder}: {error.strerror}.") from None
-    if failed:
-        task, reason = failed[0]
-        raise StudyError(
-            f"{len(failed)} of {len(undone)} runs failed, the first one (K = {task.data_set.n_features}, "
-            f"{task.data_set.snr_db:g} dB, run {task.data_set.run}, {task.method}) with: {reason}"
-        )
-
-
-def run_tasks(folder: Path, tasks: list[Task], n_jobs: int, on_done=None) -> list[tuple[Task, Exception]]:
-    """Run the tasks and append their rows; return those that failed."""
-    failed = []
-    stores = sampler_rows(folder), peer_rows(folder), timing_rows(folder)
-    with stores[0].appending() as runs, stores[1].appending() as peers, stores[2].appending() as timings:
-        results = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-            joblib.delayed(do_task)(task) for task in tasks
-        )
-        for task, measured, seconds in results:
-            row = {"n_features": task.data_set.n_features, "snr": task.data_set.snr_db, "run": task.data_set.run}
-            if isinstance(measured, Exception):
-                failed.append((task, measured))
-            else:
-                # the row that counts as done comes last: a kill between the two leaves a timing too many, not a gap
-                timings.append({**row, "method": task.method, "sweeps": task.sweeps, "seconds": round(seconds, 3)})
-                if task.method == "peers":
-                    peers.append({**row, **measured})
-                else:
-                    runs.append({**row, "sampler": task.method, "sweeps": task.sweeps, **measured})
-            if on_done:
-                on_done(task)
-    return failed
+        stores = {"runs": sampler_rows(folder), "peers": peer_rows(folder), "timings": timing_rows(folder)}
+        run_and_store(undone, do_task, stores, folder, n_jobs, on_done)
 
 
 def compile_kernels(methods: set[str]) -> None:
