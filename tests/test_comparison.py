@@ -26,10 +26,11 @@ from whyact.alternatives.pipelines import make_nmf_policies
 from whyact.cli import app
 from whyact.comparison import Comparison, compare, count_components
 from whyact.comparison.contestants import CONTESTANTS, DEFAULT
-from whyact.comparison.crossvalidation import align, set_seeds
+from whyact.comparison.crossvalidation import align, compile_kernels, set_seeds
 from whyact.comparison.folds import make_folds
-from whyact.comparison.inputs import make_model
+from whyact.comparison.inputs import check_rows, make_model, scale_if_asked
 from whyact.comparison.scoring import UNIFORM_SHARE, calibration_error, corrected_interval, score
+from whyact.estimator import FeaturePolicyClassifier
 from whyact.posterior import ChainsDisagreeWarning
 from whyact.tables import ArgumentError
 
@@ -425,6 +426,34 @@ def test_missing_entries_are_imputed_for_who_needs_it(rows):
     assert found.notes[-1].startswith("own failed in 4 of 4 fits")
     assert found.folds[found.folds["model"] != "own"]["accuracy"].notna().all()
     assert found.folds[found.folds["model"] == "other"]["n_components"].notna().all()
+
+
+def test_columns_are_scaled_on_demand(rows):
+    X, y = rows
+    sizes = np.array([1.0, 1.0, 1000.0, 1.0])
+    advice = "The columns of X differ in size by a factor of"
+    short = FeaturePolicyClassifier(n_burn_in=10, n_draws=10, n_chains=1)
+    plain = compare(X * sizes, y, models={"own": short}, splits=["random"], n_folds=2)
+    assert plain.notes[0].startswith(advice)
+    assert "own know one noise" in plain.notes[0]
+    assert not compare(X * sizes, y, models=["knn"], splits=["random"], n_folds=2).notes
+    scaled = compare(X * sizes, y, models=["knn", "nmf"], splits=["random"], n_folds=2, scale=True)
+    unscaled = compare(X, y, models=["knn", "nmf"], splits=["random"], n_folds=2, scale=True)
+    pandas.testing.assert_frame_equal(scaled.folds.drop(columns=TIMES), unscaled.folds.drop(columns=TIMES))
+    assert not any(note.startswith(advice) for note in scaled.notes)
+    assert scaled.folds["n_components"].notna().sum() == 2
+
+
+def test_a_scaled_sampler_is_still_one(monkeypatch):
+    scaled, _ = scale_if_asked({"clusters": make_model("clusters", "clusters")}, np.eye(3), True)
+    assert scaled["clusters"].is_sampler
+    lengths = []
+    monkeypatch.setattr(
+        "whyact.comparison.crossvalidation.fit_once",
+        lambda rows, name, model, *_: lengths.append(model.candidate.estimator[-1].n_burn_in),
+    )
+    compile_kernels(check_rows(*make_rows(20), None)[0], scaled, None)
+    assert lengths == [1]  # the shortest fit that compiles
 
 
 def test_actions_that_cannot_be_learned_count_as_wrong():

@@ -106,6 +106,9 @@ def compare(
     ] = None,
     folds: Annotated[int, typer.Option(help="Parts of the rows, each of which is predicted from the others.")] = 5,
     repeats: Annotated[int, typer.Option(help="How often rows are shuffled into random folds.")] = 1,
+    scale: Annotated[
+        bool, typer.Option("--scale", help="Bring all columns to one range; for columns of different units.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="CSV file for the results; each fold's go beside it.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Where to draw the results (PNG, SVG or PDF).")] = None,
     jobs: Annotated[int, typer.Option(help="Fits at a time; -1 means one for each core.")] = -1,
@@ -120,7 +123,7 @@ def compare(
     from whyact.tables import ArgumentError
 
     try:
-        run_compare(file, action, groups, columns, models, folds, repeats, out, picture, jobs, seed)
+        run_compare(file, action, groups, columns, models, folds, repeats, scale, out, picture, jobs, seed)
     except ArgumentError as error:
         raise typer.BadParameter(str(error), param_hint=OPTIONS[error.argument]) from None
     except KeyboardInterrupt:
@@ -148,7 +151,7 @@ def check_outputs(file: Path, out: Path | None, picture: Path | None) -> None:
             raise typer.BadParameter("the picture needs matplotlib: install whyact[plot].", param_hint="--picture")
 
 
-def run_compare(file, action, groups, columns, models, folds, repeats, out, picture, jobs, seed) -> None:
+def run_compare(file, action, groups, columns, models, folds, repeats, scale, out, picture, jobs, seed) -> None:
     import csv
 
     from rich.console import Console
@@ -178,6 +181,7 @@ def run_compare(file, action, groups, columns, models, folds, repeats, out, pict
         models=None if models is None else [name.strip() for name in models.split(",")],
         n_folds=folds,
         n_repeats=repeats,
+        scale=scale,
         n_jobs=jobs,
         random_state=seed,
         verbose=1,

@@ -133,7 +133,7 @@ class ClusterPolicyClassifier(PolicyLearner):
     >>> demo = load_demo()
     >>> model = ClusterPolicyClassifier(n_burn_in=200, n_draws=200, n_chains=2, random_state=0)
     >>> model.fit(demo.X[:80], demo.y[:80]).predict_proba(demo.X[80:]).shape
-    (40, 4)
+    (40, 5)
     """
 
     _parameter_constraints: dict = CHAIN_CONSTRAINTS | {

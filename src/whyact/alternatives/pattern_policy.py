@@ -125,7 +125,7 @@ class PatternPolicyClassifier(FeatureLearner):
     >>> demo = load_demo()
     >>> model = PatternPolicyClassifier(n_burn_in=300, n_draws=300, n_chains=2, random_state=0)
     >>> model.fit(demo.X[:80], demo.y[:80]).predict_proba(demo.X[80:]).shape
-    (40, 4)
+    (40, 5)
     """
 
     _parameter_constraints: dict = CHAIN_CONSTRAINTS | {

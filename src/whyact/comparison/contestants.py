@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sklearn.dummy import DummyClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import get_tags
 
 from whyact.alternatives.classifiers import LABELS, Candidate, make_classifiers
@@ -61,7 +62,17 @@ def accepts_missing(candidate: Candidate) -> bool:
 
 def impute_first(candidate: Candidate) -> Candidate:
     """Put the mean of a column where an entry is missing, then go on as before."""
-    pipeline = make_pipeline(SimpleImputer(keep_empty_features=True), candidate.estimator)
+    return put_first(SimpleImputer(keep_empty_features=True), candidate)
+
+
+def scale_first(candidate: Candidate) -> Candidate:
+    """Bring every column to the range from 0 to 1, where positive features can be, then go on as before."""
+    return put_first(MinMaxScaler(), candidate)
+
+
+def put_first(transformer, candidate: Candidate) -> Candidate:
+    """A pipeline with the same settings to choose from."""
+    pipeline = make_pipeline(transformer, candidate.estimator)
     step = pipeline.steps[-1][0]
     settings = {f"{step}__{setting}": values for setting, values in candidate.settings.items()}
     return Candidate(pipeline, settings, candidate.n_folds)

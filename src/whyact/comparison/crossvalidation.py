@@ -27,6 +27,8 @@ from whyact.comparison.inputs import (
     choose_reference,
     first_sentence,
     impute_where_needed,
+    last_part,
+    scale_if_asked,
 )
 from whyact.comparison.results import COMPARED, Comparison
 from whyact.comparison.scoring import calibration_error, corrected_interval, score
@@ -51,6 +53,7 @@ def compare(
     splits: Sequence[str] = SPLITS,
     n_folds: int = 5,
     n_repeats: int = 1,
+    scale: bool = False,
     reference: str | None = None,
     n_jobs: int | None = None,
     random_state=0,
@@ -77,6 +80,9 @@ def compare(
     n_folds : int, default=5
     n_repeats : int, default=1
         Of the random split.
+    scale : bool, default=False
+        Bring every column to the range from 0 to 1 before our models, as found in the rows to learn from. For columns
+        of different units: models with one noise for all columns follow the largest.
     reference : name or None, default=None
         The model that the others are compared with; None means "features", or the first one if that is not compared.
     n_jobs : int or None, default=None
@@ -111,6 +117,7 @@ def compare(
     chosen = choose_models(models)
     reference = choose_reference(reference, chosen)
     chosen, imputed = impute_where_needed(chosen, rows.X)
+    chosen, advice = scale_if_asked(chosen, rows.X, scale)
     random = check_random_state(random_state)
     folds, left_out = keep_learnable(
         make_folds(rows.actions, rows.groups, splits, n_folds, n_repeats, random), rows.actions
@@ -121,7 +128,14 @@ def compare(
         folds=measured,
         summary=summarise(measured, pool_calibration(folds, outcomes, rows.actions)),
         differences=find_differences(measured, reference),
-        notes=[*notes, *imputed, *left_out, *note_absent(folds, rows.actions, rows.classes), *note_troubles(outcomes)],
+        notes=[
+            *notes,
+            *imputed,
+            *advice,
+            *left_out,
+            *note_absent(folds, rows.actions, rows.classes),
+            *note_troubles(outcomes),
+        ],
         reference=reference,
         labels={name: model.label for name, model in chosen.items()},
         splits=describe_splits(folds, rows.groups is not None, n_folds),
@@ -197,7 +211,7 @@ def set_seeds(estimator, seed: int):
     """A clone in which everything that is random and has no seed gets this one."""
     estimator = clone(estimator)
     parameters = estimator.get_params()
-    seeds = {name: seed for name in parameters if name.split("__")[-1] == "random_state" and parameters[name] is None}
+    seeds = {name: seed for name in parameters if last_part(name) == "random_state" and parameters[name] is None}
     return estimator.set_params(**seeds)
 
 
@@ -228,7 +242,9 @@ def compile_kernels(rows: Rows, models: dict[str, Model], fold: Fold) -> None:
     """Compile in this process once, so that the others find it in the cache."""
     for name, model in models.items():
         if model.is_sampler:
-            estimator = clone(model.candidate.estimator).set_params(**SHORTEST)
+            parameters = model.candidate.estimator.get_params()
+            shortest = {name: SHORTEST[last_part(name)] for name in parameters if last_part(name) in SHORTEST}
+            estimator = clone(model.candidate.estimator).set_params(**shortest)
             fit_once(rows, name, model._replace(candidate=model.candidate._replace(estimator=estimator)), 0, fold)
 
 

@@ -9,8 +9,11 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from whyact.alternatives.classifiers import Candidate
-from whyact.comparison.contestants import CONTESTANTS, DEFAULT, SHORTEST, accepts_missing, impute_first
+from whyact.comparison.contestants import CONTESTANTS, DEFAULT, SHORTEST, accepts_missing, impute_first, scale_first
 from whyact.tables import ArgumentError, suggest
+
+# Columns that differ more than this in size are worth a word.
+WIDE = 30.0
 
 
 class Rows(NamedTuple):
@@ -92,7 +95,12 @@ class Model(NamedTuple):
     @property
     def is_sampler(self) -> bool:
         """Whether it runs chains, and so takes long."""
-        return set(SHORTEST) <= set(self.candidate.estimator.get_params())
+        return set(SHORTEST) <= {last_part(name) for name in self.candidate.estimator.get_params()}
+
+
+def last_part(name: str) -> str:
+    """Name of a parameter inside the step of a pipeline that has it."""
+    return name.split("__")[-1]
 
 
 def choose_models(models: Sequence[str] | Mapping[str, Any] | None) -> dict[str, Model]:
@@ -124,6 +132,23 @@ def choose_reference(reference: str | None, models: dict[str, Model]) -> str:
     if reference not in models:
         raise ArgumentError("reference", f"reference: {reference!r} is not compared{suggest(reference, models)}")
     return reference
+
+
+def scale_if_asked(models: dict[str, Model], X, scale: bool) -> tuple[dict[str, Model], list[str]]:
+    """Scale the columns for our models, or say that it may be worth it."""
+    if scale:
+        scaled = {n: m._replace(candidate=scale_first(m.candidate)) if m.is_ours else m for n, m in models.items()}
+        return scaled, []
+    spreads = np.nanstd(np.asarray(X), axis=0)
+    spreads = spreads[spreads > 0]
+    ratio = spreads.max() / spreads.min() if len(spreads) else 1.0
+    samplers = [name for name, model in models.items() if model.is_sampler]
+    if ratio < WIDE or not samplers:
+        return models, []
+    return models, [
+        f"The columns of X differ in size by a factor of {ratio:.2g}; {', '.join(samplers)} know one noise for all of "
+        "them and follow the largest. Scaling (scale=True, --scale) brings all columns to the same range."
+    ]
 
 
 def impute_where_needed(models: dict[str, Model], X) -> tuple[dict[str, Model], list[str]]:
