@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from whyact.alternatives.pattern_sampler import PATTERNS
 from whyact.model import Priors, State, make_demonstrations, make_target
 from whyact.sampler.exact import EXACT
-from whyact.sampler.merging import loss_of_merging, merge_pair
+from whyact.sampler.merging import drop_features, loss_of_dropping, loss_of_merging, merge_pair
 from whyact.studies.simulations import draw_ground_truth
 
 
@@ -54,3 +55,22 @@ def test_a_doubled_feature_is_merged_and_a_needed_one_is_kept():
     merged = EXACT.merge(np.random.default_rng(0), doubled, data, target, lambda: None)
     held = merged.substates.any(axis=1)
     assert held.sum() == 4
+
+
+def test_a_feature_that_others_can_say_is_dropped():
+    """Rows that hold both of two features have a third one, their sum."""
+    rng = np.random.default_rng(0)
+    features = rng.exponential(size=(2, 15))
+    present = (rng.random((2, 60)) < 0.5).astype(float)
+    both = present.prod(axis=0)
+    observations = present.T @ features + 0.05 * rng.standard_normal((60, 15))
+    data = make_demonstrations(observations, np.zeros(60, dtype=int))
+    target = make_target(Priors(), n_actions=1, n_dimensions=15, n_levels=2)
+    state = State(
+        np.vstack([present - both, both]), np.vstack([features, features.sum(axis=0)]), np.empty((3, 0)),
+        0.0025, 1000.0, 1.0, 1.0, 2.0, 1.0, 0.5,
+    )  # fmt: skip
+    assert loss_of_dropping(state).argmin() == 2
+    dropped = drop_features(rng, state, data, target, PATTERNS.run, PATTERNS.log_joint, lambda: None)
+    held = dropped.substates.any(axis=1)
+    assert held.sum() == 2

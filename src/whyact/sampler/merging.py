@@ -83,36 +83,53 @@ def score_explanation(state: State, data: Demonstrations, target: Target, log_jo
     return log_joint(state, data, target) + float(np.log(state.policies).sum() + volume)
 
 
-def merge_features(
+def keep_what_explains_better(
+    propose: Callable[[State, int], State | None],
     rng: np.random.Generator,
     state: State,
     data: Demonstrations,
     target: Target,
     run: Callable,
     log_joint: Callable,
-    between_kernels=lambda: None,
+    between_kernels: Callable[[], None],
 ) -> State:
-    """Try to merge the pairs that lose least; keep what explains better. `run` and `log_joint` as in `Algorithm`."""
+    """Try the best proposals, each fitted in by some sweeps; after one that explains better, begin anew.
+
+    `propose(state, rank)` is the state changed in the best way (rank 0), the second best and so on, or None; `run` and
+    `log_joint` as in `Algorithm`.
+    """
     weights = np.full(N_SWEEPS, target.observation_weight)
-    state, _ = run(rng, state, weights, data, target)
-    between_kernels()
     tried = 0
-    n_left = len(state.features)  # at most so many merges
+    n_left = len(state.features)  # at most so many changes
     while tried < N_PAIRS and n_left > 0 and len(state.features) > 1:
-        loss = loss_of_merging(state.substates, state.features)
-        first, second = np.triu_indices(len(loss), 1)
-        order = np.argsort(loss[first, second], kind="stable")
-        if tried >= len(order):
+        changed = propose(state, tried)
+        if changed is None:
             break
-        pick = order[tried]
-        merged = merge_pair(state, int(first[pick]), int(second[pick]), target.n_levels)
-        candidate, _ = run(rng, merged, weights, data, target)
+        candidate, _ = run(rng, changed, weights, data, target)
         between_kernels()
         if score_explanation(candidate, data, target, log_joint) > score_explanation(state, data, target, log_joint):
             state, tried, n_left = candidate, 0, n_left - 1
         else:
             tried += 1
     return state
+
+
+def merge_features(
+    rng: np.random.Generator, state: State, data: Demonstrations, target: Target, run: Callable, *how
+) -> State:
+    """Try to merge the pairs that lose least; keep what explains better."""
+
+    def propose(state, rank):
+        loss = loss_of_merging(state.substates, state.features)
+        first, second = np.triu_indices(len(loss), 1)
+        order = np.argsort(loss[first, second], kind="stable")
+        if rank >= len(order):
+            return None
+        pick = order[rank]
+        return merge_pair(state, int(first[pick]), int(second[pick]), target.n_levels)
+
+    state, _ = run(rng, state, np.full(N_SWEEPS, target.observation_weight), data, target)
+    return keep_what_explains_better(propose, rng, state, data, target, run, *how)
 
 
 def loss_of_dropping(state: State) -> np.ndarray:
@@ -124,28 +141,16 @@ def loss_of_dropping(state: State) -> np.ndarray:
     return loss
 
 
-def drop_features(
-    rng: np.random.Generator,
-    state: State,
-    data: Demonstrations,
-    target: Target,
-    run: Callable,
-    log_joint: Callable,
-    between_kernels=lambda: None,
-) -> State:
+def drop_features(rng: np.random.Generator, state: State, *how) -> State:
     """Try to do without the features that others can say; keep what explains better.
 
     Where substates are 0 or 1, the rows that hold two features may have a third one that is their sum. No pair of the
     three can be merged, but without the third the rows are free to hold the other two.
     """
-    weights = np.full(N_SWEEPS, target.observation_weight)
-    tried = 0
-    while tried < min(N_PAIRS, len(state.features)) and len(state.features) > 1:
-        pick = int(np.argsort(loss_of_dropping(state), kind="stable")[tried])
-        candidate, _ = run(rng, drop_feature(state, pick), weights, data, target)
-        between_kernels()
-        if score_explanation(candidate, data, target, log_joint) > score_explanation(state, data, target, log_joint):
-            state, tried = candidate, 0
-        else:
-            tried += 1
-    return state
+
+    def propose(state, rank):
+        if rank >= len(state.features):
+            return None
+        return drop_feature(state, int(np.argsort(loss_of_dropping(state), kind="stable")[rank]))
+
+    return keep_what_explains_better(propose, rng, state, *how)
