@@ -1,5 +1,7 @@
 """The study of the paper's alternatives: its data, what is measured, its page."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -13,11 +15,12 @@ from whyact.studies.alternatives import (
     Design,
     Task,
     make_stores,
+    measure,
     predict_from_substates,
     run_study,
     set_wrongly,
 )
-from whyact.studies.alternatives_page import make_page, read_tables
+from whyact.studies.alternatives_page import make_page, own_kinds, read_tables, write_page
 from whyact.studies.store import StudyError, read_settings
 
 
@@ -202,3 +205,32 @@ def test_tasks_come_run_by_run():
     tasks = Design(n_runs=3).tasks()
     assert len(tasks) == 3 * (len(KINDS) * len(METHODS) + 2 * len(NOISY_SNR_DB))
     assert [task.run for task in tasks] == sorted(task.run for task in tasks)
+
+
+# --- what is documented ---------------------------------------------------------------------------------------------
+
+DOCUMENTED = Path(__file__).parent.parent / "docs" / "results" / "alternatives"
+
+
+def test_documented_page_is_that_of_its_rows(tmp_path):
+    written = write_page(DOCUMENTED, tmp_path / "alternatives.md")
+    page = DOCUMENTED.with_suffix(".md")
+    assert written[0].read_text() == page.read_text()
+
+
+def test_each_model_recovers_its_own_data_in_the_documented_rows():
+    tables = read_tables(DOCUMENTED)
+    for kind, method in own_kinds(tables):
+        runs = tables.of(kind, method)
+        assert len(runs) >= 20
+        assert (runs["n_found"] == runs["n_true"]).mean() >= 0.9, (kind, method)
+
+
+def test_a_documented_row_can_be_had_again():
+    settings = read_settings(DOCUMENTED)
+    documented = {make_stores(DOCUMENTED)["runs"].key(row): row for row in make_stores(DOCUMENTED)["runs"].read()}
+    for method in ("features", "clusters"):
+        task = Task("clusters", 20.0, 0, method, settings["seed"], settings["sweeps"])
+        again, row = measure(task)["runs"], documented[task.key()]
+        assert (again["n_found"], again["accuracy"]) == (row["n_found"], row["accuracy"])
+        assert again["log_score"] == pytest.approx(row["log_score"], abs=1e-6)

@@ -231,7 +231,8 @@ def describe_losses(tables: Tables) -> str:
         else "Every model is behind the one that assumes the data, in accuracy or in log score."
     )
     special = (
-        "A row that holds one feature fully is a case of all four assumptions, so on the clusters nobody has to lose."
+        "A row that holds one feature fully is a case of all four assumptions, so on the clusters nobody has to lose; "
+        "and every pattern is a cluster to who has seen enough rows of it."
     )
     return f"{make_table(header, rows)}\n\n{sentence} {special}"
 
