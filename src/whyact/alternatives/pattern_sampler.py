@@ -130,6 +130,8 @@ def draw_bits(rng, substates, features, scale, concentration, data, target):
     log_weights = np.empty(1 << block_size)
     fields = np.empty(block_size)
     products = np.empty((block_size, block_size))
+    held = np.empty(n_features, np.int64)
+    log_gain_unseen = log_action_gain(0.0, 0.0, target.action_weight, concentration, target.n_actions)
     for first in range(0, n_features, block_size):
         block = order[first : first + block_size]
         n_codes = 1 << len(block)
@@ -146,20 +148,29 @@ def draw_bits(rng, substates, features, scale, concentration, data, target):
         for n in range(n_rows):
             group, action = groups[n], data.actions[n]
             count_row(group, codes[n], action, -1.0, counts, totals)
+            n_held = 0
+            for j in range(n_features):
+                if not left_out[j] and substates[j, n] > 0.0:
+                    held[n_held] = j
+                    n_held += 1
             for b in range(len(block)):
                 k = block[b]
                 n_present[k] -= substates[k, n]
                 odds = (n_present[k] + target.sparsity_nonzero) / (n_rows - 1 - n_present[k] + target.sparsity_zero)
                 product = projections[n, k]
-                for j in range(n_features):
-                    if not left_out[j]:
-                        product -= substates[j, n] * overlap(n, k, j, gram, features, data)
+                for i in range(n_held):
+                    product -= overlap(n, k, held[i], gram, features, data)
                 fields[b] = scale * (product - 0.5 * overlap(n, k, k, gram, features, data)) + math.log(odds)
                 for c in range(b):
                     products[b, c] = scale * overlap(n, k, block[c], gram, features, data)
             weigh_codes(fields, products, len(block), log_weights)
-            for code in range(n_codes):
-                log_weights[code] += log_gain(group, code, action, counts, totals, concentration, target)
+            if action >= 0:
+                for code in range(n_codes):
+                    # most combinations were never seen, and all of these are alike
+                    log_weights[code] += log_gain_unseen if totals[group, code] == 0.0 else log_action_gain(
+                        counts[group, code, action], totals[group, code], target.action_weight, concentration,
+                        target.n_actions,
+                    )  # fmt: skip
             code = draw_index(rng, log_weights, n_codes)
             count_row(group, code, action, 1.0, counts, totals)
             for b in range(len(block)):

@@ -4,6 +4,9 @@ import math
 
 from whyact.sampler.compiling import kernel
 
+# Log of a share that is lost in the rounding of a sum.
+NEGLIGIBLE = -50.0
+
 
 @kernel
 def draw_index(rng, log_weights, n):
@@ -13,7 +16,8 @@ def draw_index(rng, log_weights, n):
         largest = max(largest, log_weights[i])
     total = 0.0
     for i in range(n):
-        log_weights[i] = math.exp(log_weights[i] - largest)
+        gap = log_weights[i] - largest
+        log_weights[i] = math.exp(gap) if gap > NEGLIGIBLE else 0.0
         total += log_weights[i]
     left = rng.random() * total
     i = 0
