@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from whyact.model import Priors, make_demonstrations, make_target, simulate
-from whyact.sampler.chain import anneal, start_from_prior
+from whyact.sampler.chain import anneal
+from whyact.sampler.exact import start_from_prior
 from whyact.sampler.sweep import run_sweeps
 
 PRIORS = Priors(

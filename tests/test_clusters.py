@@ -381,6 +381,7 @@ def test_a_wrong_conditional_is_caught(wrong, quantity):
 # --- the estimator --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
 @parametrize_with_checks(
     [
         ClusterPolicyClassifier(n_burn_in=20, n_draws=20, n_chains=2),

@@ -75,7 +75,8 @@ def test_a_changed_kernel_never_meets_a_stale_caller(tmp_path):
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     code = (
         "import numpy as np; from whyact.sampler.new_rows import climb_substates\n"
-        "s = np.zeros(1); climb_substates(s, np.ones(1), np.ones((1, 1)), np.full(1, 0.5), 100.0, 11); print(s[0])"
+        "s = np.zeros(1); rng = np.random.default_rng(0)\n"
+        "climb_substates(rng, s, np.ones(1), np.ones((1, 1)), np.full(1, 0.5), 100.0, 11); print(s[0])"
     )
     environment = {"package": package, "HOME": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     assert run(code, **environment).stdout.strip() == "1.0"

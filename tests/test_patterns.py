@@ -330,6 +330,7 @@ def test_a_wrong_conditional_is_caught(wrong, quantity):
 SHORT = {"n_burn_in": 30, "n_draws": 30, "n_chains": 2, "random_state": 0}
 
 
+@pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
 @parametrize_with_checks(
     [PatternPolicyClassifier(n_burn_in=20, n_draws=20, n_chains=1), PatternPolicyClassifier(**SHORT, prediction="map")]
 )

@@ -20,6 +20,7 @@ from whyact.sampler.new_rows import weigh_row
 SHORT = {"n_burn_in": 20, "n_draws": 20, "n_chains": 1}
 
 
+@pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
 @parametrize_with_checks(
     [PerActionFeaturesClassifier(**SHORT), PerActionFeaturesClassifier(**SHORT, feature_values="real")]
 )

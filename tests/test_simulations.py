@@ -427,7 +427,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     assert "cannot be written" in unwrap(result.output)
     result = runner.invoke(app, ["study", "page", str(tmp_path / "nothing")])
     assert result.exit_code == 2
-    assert "holds no runs" in unwrap(result.output)
+    assert "holds no study" in unwrap(result.output)
 
 
 @pytest.fixture(scope="module")

@@ -362,10 +362,12 @@ def page(
 ) -> None:
     """Write the page of results from the rows of a study."""
     from whyact.studies import alternatives_page, results_page
-    from whyact.studies.store import StudyError, read_settings
+    from whyact.studies.store import SETTINGS_FILE, StudyError, read_settings
 
     writers = {"simulations": results_page.write_page, "alternatives": alternatives_page.write_page}
     try:
+        if not (folder / SETTINGS_FILE).exists():
+            raise StudyError(f"the folder {folder} holds no study.")
         name = str(read_settings(folder).get("study"))
         if name not in writers:
             raise StudyError(f"the folder {folder} holds the study {name!r}, of which there is no page.")
