@@ -13,10 +13,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from geweke import compare
 from test_conditionals import Z_LIMIT, batch_z
+from whyact.alternatives.cluster_evidence import collect_sums, sum_up_cluster
 from whyact.alternatives.cluster_policy import ClusterPolicyClassifier, ClusterPriors, make_cluster_target
 from whyact.alternatives.cluster_sampler import (
     ClusterState,
-    collect_sums,
     draw_clusters,
     draw_parameters,
     find_clusters,
@@ -27,7 +27,6 @@ from whyact.alternatives.cluster_sampler import (
     log_density_mean_precision,
     log_joint_of_clusters,
     run_sweeps_of_clusters,
-    sum_up_cluster,
     try_split_or_merge,
 )
 from whyact.model import Demonstrations, log_gamma, make_demonstrations

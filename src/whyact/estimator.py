@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from whyact.explain import describe
-from whyact.learner import CHAIN_CONSTRAINTS, FeatureLearner, Problem, find_unit
-from whyact.model import Priors, make_demonstrations, make_target
+from whyact.learner import CHAIN_CONSTRAINTS, FeatureLearner, find_unit
+from whyact.model import Priors
 from whyact.posterior import Posterior
 from whyact.sampler.settings import AsPublished
 
@@ -165,24 +165,12 @@ class FeaturePolicyClassifier(FeatureLearner):
     def _pose(self, X, actions, n_actions):
         from whyact.sampler.exact import EXACT
 
-        priors = Priors() if self.priors is None else self.priors
-        algorithm = EXACT
         published = self._find_published()
         if published:
             from whyact.sampler.as_published import make_published
 
-            algorithm = make_published(published)
-        unit = float(self.unit) if self.unit != "auto" else 1.0 if published else find_unit(X)
-        target = make_target(
-            priors,
-            n_actions=n_actions,
-            n_dimensions=X.shape[1],
-            n_levels=self.n_levels,
-            observation_weight=self.observation_weight,
-            action_weight=self.action_weight,
-            feature_values=self.feature_values,
-        )
-        return Problem(make_demonstrations(X, actions, unit), target, priors, algorithm, unit)
+            return self._pose_features(X, actions, n_actions, make_published(published), self.n_levels, 1.0)
+        return self._pose_features(X, actions, n_actions, EXACT, self.n_levels, find_unit(X))
 
     def _summarise(self, problem, chains):
         return Posterior(chains, problem.unit, self.feature_values, best_is_modal=self.sampler == "exact")
@@ -207,9 +195,3 @@ class FeaturePolicyClassifier(FeatureLearner):
 
     def __str__(self):
         return describe(self) if hasattr(self, "posterior_") else repr(self)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # Positive features cannot point to where scikit-learn's centred blobs have negative entries.
-        tags.classifier_tags.poor_score = self.feature_values == "positive"
-        return tags

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from whyact.model import Demonstrations
+from whyact.model import Demonstrations, Priors, make_demonstrations, make_target
 from whyact.posterior import ChainsDisagreeWarning, Posterior
 from whyact.prediction import Prediction, Predictor
 from whyact.progress import CallbackSupportMixin, SegmentCallbacks, progress_bar, with_callbacks
@@ -269,6 +269,26 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
     if TYPE_CHECKING:
         prediction: str
         max_prediction_draws: int
+        priors: Priors | None
+        feature_values: str
+        action_weight: float | str
+        observation_weight: float
+        unit: float | str
+
+    def _pose_features(self, X, actions, n_actions, algorithm, n_levels, unit) -> Problem:
+        """The problem to find features; `unit` divides the observations where the user leaves it open."""
+        priors = Priors() if self.priors is None else self.priors
+        unit = float(self.unit) if self.unit != "auto" else unit
+        target = make_target(
+            priors,
+            n_actions=n_actions,
+            n_dimensions=X.shape[1],
+            n_levels=n_levels,
+            observation_weight=self.observation_weight,
+            action_weight=self.action_weight,
+            feature_values=self.feature_values,
+        )
+        return Problem(make_demonstrations(X, actions, unit), target, priors, algorithm, unit)
 
     def _make_predictor(self, posterior, problem, seed) -> Predictor:
         return Predictor(posterior, problem.target, self.max_prediction_draws, seed)
@@ -317,6 +337,12 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         if S.ndim != 2 or S.shape[1] != self.n_components_:
             raise ValueError(f"S must have {self.n_components_} columns, one a feature; its shape is {S.shape}.")
         return S @ self.components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # Positive features cannot point to where scikit-learn's centred blobs have negative entries.
+        tags.classifier_tags.poor_score = self.feature_values == "positive"
+        return tags
 
 
 def warn_user(message, category=UserWarning):

@@ -64,7 +64,8 @@ def make_cluster_target(
 
 def sum_up_draw(state, data, target):
     """Number of clusters of a draw, sums over their rows, and what their evidence depends on."""
-    from whyact.alternatives.cluster_sampler import collect_sums, find_clusters, level_of
+    from whyact.alternatives.cluster_evidence import collect_sums
+    from whyact.alternatives.cluster_sampler import find_clusters, level_of
 
     level = level_of(state, data, target)
     clusters = find_clusters(np.ascontiguousarray(state.substates))

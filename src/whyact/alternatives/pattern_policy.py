@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from whyact.explain import describe_patterns
-from whyact.learner import CHAIN_CONSTRAINTS, FeatureLearner, Problem, find_unit
-from whyact.model import Priors, make_demonstrations, make_target
+from whyact.learner import CHAIN_CONSTRAINTS, FeatureLearner, find_unit
+from whyact.model import Priors
 from whyact.posterior import Posterior
 from whyact.prediction import Predictor
 
@@ -172,18 +172,7 @@ class PatternPolicyClassifier(FeatureLearner):
     def _pose(self, X, actions, n_actions):
         from whyact.alternatives.pattern_sampler import PATTERNS
 
-        priors = Priors() if self.priors is None else self.priors
-        unit = float(self.unit) if self.unit != "auto" else find_unit(X)
-        target = make_target(
-            priors,
-            n_actions=n_actions,
-            n_dimensions=X.shape[1],
-            n_levels=2,
-            observation_weight=self.observation_weight,
-            action_weight=self.action_weight,
-            feature_values=self.feature_values,
-        )
-        return Problem(make_demonstrations(X, actions, unit), target, priors, PATTERNS, unit)
+        return self._pose_features(X, actions, n_actions, PATTERNS, 2, find_unit(X))
 
     def _summarise(self, problem, chains):
         return Posterior(chains, problem.unit, self.feature_values)
@@ -217,9 +206,3 @@ class PatternPolicyClassifier(FeatureLearner):
 
     def __str__(self):
         return describe_patterns(self) if hasattr(self, "posterior_") else repr(self)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # Positive features cannot point to where scikit-learn's centred blobs have negative entries.
-        tags.classifier_tags.poor_score = self.feature_values == "positive"
-        return tags

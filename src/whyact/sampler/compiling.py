@@ -26,7 +26,7 @@ def digest_of_kernels() -> str:
     """Name the present state of all files that hold compiled code, and of what compiles them."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
     here = Path(__file__).parent
-    for path in sorted([*here.glob("*.py"), *here.with_name("alternatives").glob("*_sampler.py")]):
+    for path in sorted([*here.glob("*.py"), *here.with_name("alternatives").glob("*.py")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
