@@ -76,18 +76,17 @@ def redraw_data(rng, state, data, target):
         for d in range(n_dimensions):
             squares += data.observations[n, d] ** 2
         if data.actions[n] >= 0:
-            total = 0.0
+            mixture = np.zeros(target.n_actions)
             for k in range(len(state.features)):
-                total += state.substates[k, n]
-            left = rng.random()
+                mixture += state.substates[k, n] * state.policies[k]
+            if mixture.sum() > 0.0:
+                mixture = (mixture / mixture.sum()) ** target.decisiveness
+            else:
+                mixture[:] = 1.0
+            left = rng.random() * mixture.sum()
             action = 0
             while action < target.n_actions - 1:
-                probability = 1.0 / target.n_actions
-                if total > 0.0:
-                    probability = 0.0
-                    for k in range(len(state.features)):
-                        probability += state.substates[k, n] * state.policies[k, action] / total
-                left -= probability
+                left -= mixture[action]
                 if left < 0.0:
                     break
                 action += 1
@@ -129,7 +128,7 @@ def make_small_model(feature_values="positive", missing=False, silent=False, **o
         n_dimensions=3,
         feature_values=feature_values,
         n_birth_tries=3,
-        n_levels=options["n_levels"],
+        **options,
     )
     mask = np.zeros((4, 3), dtype=bool)
     hidden = np.zeros(4, dtype=bool)
@@ -138,8 +137,13 @@ def make_small_model(feature_values="positive", missing=False, silent=False, **o
         hidden[1] = hidden[2] = True
     hidden |= silent
 
+    given = {name: options[name] for name in ("n_levels", "decisiveness") if name in options}
+
     def draw_prior(rng):
-        return simulate(rng, **size, priors=priors, feature_values=feature_values, n_levels=options["n_levels"])
+        while True:
+            simulation = simulate(rng, **size, priors=priors, feature_values=feature_values, **given)
+            if len(simulation.state.features) <= target.max_features:
+                return simulation
 
     def start(rng):
         simulation = draw_prior(rng)

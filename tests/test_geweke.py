@@ -17,9 +17,17 @@ Z_LIMIT = 4.5
 
 @pytest.mark.parametrize(
     "model",
-    [{}, {"feature_values": "real"}, {"missing": True}, {"n_levels": 2}, {"n_levels": 100}, {"silent": True}],
-    # without any action: how the features of each action are learned in `PerActionFeaturesClassifier`
-    ids=["positive", "real", "missing", "binary", "cells", "no actions"],
+    [
+        {},
+        {"feature_values": "real"},
+        {"missing": True},
+        {"n_levels": 2},
+        {"n_levels": 100},
+        {"silent": True},  # how the features of each action are learned in `PerActionFeaturesClassifier`
+        {"decisiveness": 5.0},
+        {"decisiveness": 0.5, "missing": True, "max_features": 2},
+    ],
+    ids=["positive", "real", "missing", "binary", "cells", "no actions", "decisive", "undecided, two features"],
 )
 def test_sweep_leaves_the_joint_distribution_invariant(model):
     scores, chain, prior = run_geweke(seed=1, n_steps=300_000, n_prior=60_000, **model)

@@ -1,6 +1,7 @@
 """Occupancy grids: each point finds its cell, two frames make an observation."""
 
 import doctest
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import strategies as st
 
 import whyact.driving.grids
 from kitti_scenes import find_real_data, make_points, make_tracking
-from whyact.driving.grids import OccupancyGrid, grid_of_scene, join_frames, rasterise_scene, split_frames
+from whyact.driving.grids import (
+    OccupancyGrid,
+    grid_of_scene,
+    join_frames,
+    rasterise_scene,
+    smooth_grids,
+    split_frames,
+)
 from whyact.driving.kitti import find_scene, read_scan
 from whyact.tables import ArgumentError
 
@@ -214,6 +222,77 @@ def test_wrong_frames_are_refused(frames):
 def test_wrong_number_of_values_is_refused():
     with pytest.raises(ArgumentError, match="21 x 65 cells have 2730 values, not 1365"):
         split_frames(np.zeros(1365), (21, 65))
+
+
+# --- smoothing, and the mark of the host vehicle --------------------------------------------------------------------
+
+
+def test_smoothing_spreads_a_height_along_the_road_and_keeps_its_mass():
+    points = [[12.0, 0.1, -0.5, 0.0]]
+    sharp, smoothed = OccupancyGrid().rasterise(points), OccupancyGrid(smoothing=1.2).rasterise(points)
+    assert smoothed.sum() == pytest.approx(sharp.sum())
+    (row,), (column,) = np.nonzero(sharp)
+    assert np.flatnonzero(smoothed.sum(axis=1)).tolist() == [row]  # not to the side
+    assert smoothed[row].argmax() == column
+    centres = -10 + (np.arange(65) + 0.5) * 40 / 65
+    mean = smoothed[row] @ centres / smoothed.sum()
+    deviation = np.sqrt(smoothed[row] @ (centres - mean) ** 2 / smoothed.sum())
+    assert mean == pytest.approx(centres[column])
+    assert deviation == pytest.approx(1.2, rel=0.03)
+
+
+def test_smoothing_makes_neighbouring_places_alike():
+    places = [[[x, 0.1, 0.0]] for x in (10.0, 10.7, 20.0)]
+    near, far = ([OccupancyGrid(smoothing=s).rasterise(place).ravel() for place in places] for s in (1.2, 0.0))
+    assert np.corrcoef(near)[0, 1] > 0.8 > 0.1 > np.corrcoef(near)[0, 2]
+    assert np.corrcoef(far)[0, 1] < 0.1
+
+
+@pytest.mark.parametrize(("scene", "column"), [(11, 16), (20, 32)])
+def test_host_vehicle_is_marked_where_the_origin_is(scene, column):
+    grid = replace(grid_of_scene(scene), host_height=1.5)
+    empty = grid.rasterise(np.zeros((0, 4)))
+    assert grid.host_cell == (10, column)
+    assert np.argwhere(empty).tolist() == [[10, column]]
+    assert empty[10, column] == 1.5
+    at_origin = replace(grid, own_vehicle=None, host_height=0.0).rasterise([[0.0, 0.0, 0.0]])
+    assert np.argwhere(at_origin).tolist() == [[10, column]]
+
+
+def test_host_vehicle_is_marked_before_the_smoothing():
+    grid = OccupancyGrid(smoothing=1.2, host_height=1.5)
+    empty = grid.rasterise(np.zeros((0, 4)))
+    assert empty.sum() == pytest.approx(1.5)
+    assert 0 < empty.max() < 0.5
+
+
+def test_grids_from_elsewhere_are_treated_alike():
+    points = [np.random.default_rng(n).uniform([-10, -3, -1.5], [30, 3, 1], (40, 3)) for n in range(3)]
+    grid = OccupancyGrid(smoothing=1.2, host_height=1.5)
+    raw = np.stack([OccupancyGrid().rasterise(frame) for frame in points])
+    before = raw.copy()
+    np.testing.assert_array_equal(smooth_grids(raw, grid), [grid.rasterise(frame) for frame in points])
+    np.testing.assert_array_equal(smooth_grids(raw.astype(np.float32), OccupancyGrid()), raw.astype(np.float32))
+    np.testing.assert_array_equal(raw, before)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"smoothing": -1.0}, "smoothing must be a finite number and not negative, not -1.0"),
+        ({"smoothing": float("inf")}, "smoothing must be a finite number"),
+        ({"host_height": "high"}, "host_height must be a finite number"),
+        ({"host_height": 1.0, "longitudinal": (1.0, 30.0)}, "a grid that does not hold the origin"),
+    ],
+)
+def test_wrong_smoothing_and_host_height_are_refused(options, sentence):
+    with pytest.raises(ArgumentError, match=sentence):
+        OccupancyGrid(**options)
+
+
+def test_grids_of_another_shape_are_refused():
+    with pytest.raises(ArgumentError, match=r"grids must be an array \(..., 21, 65\), not \(3, 65, 21\)"):
+        smooth_grids(np.zeros((3, 65, 21)), OccupancyGrid())
 
 
 @pytest.fixture(scope="module")

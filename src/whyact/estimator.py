@@ -14,6 +14,9 @@ from whyact.sampler.settings import AsPublished
 # The paper runs 10,000 sweeps (Table 1) and says nothing of a burn-in, or of chains.
 LENGTH_AS_PUBLISHED = {"n_burn_in": 5000, "n_draws": 5000, "n_chains": 1}
 
+# Options that the paper's own algorithm does not have, with their defaults.
+EXACT_ONLY = {"decisiveness": 1.0, "max_features": None, "start": "prior"}
+
 
 class FeaturePolicyClassifier(FeatureLearner):
     """Learn why a teacher acts: latent features, how much of each is in every observation, one policy per feature.
@@ -47,6 +50,17 @@ class FeaturePolicyClassifier(FeatureLearner):
         learns the features from the observations alone.
     observation_weight : float, default=1.0
         Power of the observations' likelihood (zeta). Below one for real data whose residuals are not white noise.
+    decisiveness : float, default=1.0
+        Power tau of the mixture of policies, normalised again. 1 is the paper's mixture, which is never surer than its
+        surest feature; above one for a teacher who takes the action that most speaks for, as the paper assumes when it
+        predicts. Driving data want about 10.
+    max_features : int or None, default=None
+        The model given that there are at most so many features.
+    start : {"prior", "rows"}, default="prior"
+        - "prior": one feature, everything drawn from the prior, and an annealed burn-in.
+        - "rows": as many features as `max_features` (or 30) at the centres of k-means, for observations of hundreds or
+          thousands of columns, in which features do not grow from single cells. The burn-in is not annealed, and
+          nothing is merged.
     prediction : {"mmse", "map"}, default="mmse"
         - "mmse": average over draws and over the substates of the new row.
         - "map": the best draw among those with the most probable number of features, and the most probable substates.
@@ -119,6 +133,9 @@ class FeaturePolicyClassifier(FeatureLearner):
         "n_levels": [Interval(Integral, 2, 65536, closed="both")],
         "feature_values": [StrOptions({"positive", "real"})],
         "action_weight": [Interval(Real, 0, None, closed="left"), StrOptions({"dimensions"})],
+        "decisiveness": [Interval(Real, 0, None, closed="neither")],
+        "max_features": [Interval(Integral, 1, None, closed="left"), None],
+        "start": [StrOptions({"prior", "rows"})],
         "prediction": [StrOptions({"mmse", "map"})],
         "unit": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "sampler": [StrOptions({"exact", "as-published"}), AsPublished],
@@ -135,6 +152,9 @@ class FeaturePolicyClassifier(FeatureLearner):
         feature_values="positive",
         action_weight=1.0,
         observation_weight=1.0,
+        decisiveness=1.0,
+        max_features=None,
+        start="prior",
         prediction="mmse",
         max_prediction_draws=200,
         missing_action=None,
@@ -153,6 +173,9 @@ class FeaturePolicyClassifier(FeatureLearner):
         self.feature_values = feature_values
         self.action_weight = action_weight
         self.observation_weight = observation_weight
+        self.decisiveness = decisiveness
+        self.max_features = max_features
+        self.start = start
         self.prediction = prediction
         self.max_prediction_draws = max_prediction_draws
         self.missing_action = missing_action
@@ -163,14 +186,23 @@ class FeaturePolicyClassifier(FeatureLearner):
         self.verbose = verbose
 
     def _pose(self, X, actions, n_actions):
-        from whyact.sampler.exact import EXACT
-
         published = self._find_published()
         if published:
             from whyact.sampler.as_published import make_published
 
+            self._check_nothing_is_exact_only()
             return self._pose_features(X, actions, n_actions, make_published(published), self.n_levels, 1.0)
-        return self._pose_features(X, actions, n_actions, EXACT, self.n_levels, find_unit(X))
+        from whyact.sampler.exact import EXACT
+        from whyact.sampler.starts import FROM_ROWS
+
+        options = {"decisiveness": self.decisiveness, "max_features": self.max_features}
+        algorithm = FROM_ROWS if self.start == "rows" else EXACT
+        return self._pose_features(X, actions, n_actions, algorithm, self.n_levels, find_unit(X), **options)
+
+    def _check_nothing_is_exact_only(self):
+        for name, default in EXACT_ONLY.items():
+            if getattr(self, name) != default:
+                raise ValueError(f"{name}={getattr(self, name)!r} needs sampler='exact'; the paper's own has it not.")
 
     def _summarise(self, problem, chains):
         return Posterior(chains, problem.unit, self.feature_values, best_is_modal=self.sampler == "exact")

@@ -275,8 +275,11 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         observation_weight: float
         unit: float | str
 
-    def _pose_features(self, X, actions, n_actions, algorithm, n_levels, unit) -> Problem:
-        """The problem to find features; `unit` divides the observations where the user leaves it open."""
+    def _pose_features(self, X, actions, n_actions, algorithm, n_levels, unit, **options) -> Problem:
+        """The problem to find features; `unit` divides the observations where the user leaves it open.
+
+        `options` go to `make_target`, those of the estimator's parameters that are not to be taken as they are.
+        """
         priors = Priors() if self.priors is None else self.priors
         unit = float(self.unit) if self.unit != "auto" else unit
         target = make_target(
@@ -284,9 +287,8 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
             n_actions=n_actions,
             n_dimensions=X.shape[1],
             n_levels=n_levels,
-            observation_weight=self.observation_weight,
-            action_weight=self.action_weight,
             feature_values=self.feature_values,
+            **{"observation_weight": self.observation_weight, "action_weight": self.action_weight, **options},
         )
         return Problem(make_demonstrations(X, actions, unit), target, priors, algorithm, unit)
 

@@ -16,6 +16,9 @@ import numpy as np
 from scipy.special import betaln, gammaln, xlogy
 
 
+UNLIMITED = 2**31 - 1  # features
+
+
 @dataclass(frozen=True)
 class PositivePairs:
     """Base of the hyperpriors: every field is a pair of positive numbers."""
@@ -106,6 +109,8 @@ class Target(NamedTuple):
     n_levels: int  # L
     observation_weight: float  # zeta
     action_weight: float  # omega
+    decisiveness: float  # tau: power of the mixture of policies
+    max_features: int  # the model given that there are at most so many
     positive: bool  # exponential weights, else Gaussian
     n_birth_tries: int  # per sweep
     noise_shape_shape: float
@@ -152,6 +157,8 @@ def make_target(
     n_levels: int = 100,
     observation_weight: float = 1.0,
     action_weight: float | str = 1.0,
+    decisiveness: float = 1.0,
+    max_features: int | None = None,
     feature_values: str = "positive",
     n_birth_tries: int | None = None,
 ) -> Target:
@@ -163,6 +170,8 @@ def make_target(
         int(n_levels),
         float(observation_weight),
         float(n_dimensions if action_weight == "dimensions" else action_weight),
+        float(decisiveness),
+        UNLIMITED if max_features is None else int(max_features),
         feature_values == "positive",
         int(n_birth_tries),
         *(number for field in fields(priors) for number in getattr(priors, field.name)),
@@ -194,11 +203,18 @@ def draw_substates_from_prior(
     return np.where(rng.random((n_features, n_rows)) < theta, 0, levels) / (n_levels - 1)
 
 
-def action_probabilities(substates: np.ndarray, policies: np.ndarray) -> np.ndarray:
-    """Mixture of the policies, Eq. (model::mixture), (N, U); uniform for rows without any feature."""
+def action_probabilities(substates: np.ndarray, policies: np.ndarray, decisiveness: float = 1.0) -> np.ndarray:
+    """Mixture of the policies, Eq. (model::mixture), (N, U); uniform for rows without any feature.
+
+    With another decisiveness tau than one, the mixture to the power of tau, normalised again.
+    """
     total = substates.sum(axis=0)[:, None]
     uniform = 1.0 / policies.shape[1]
-    return np.where(total > 0, substates.T @ policies / np.where(total > 0, total, 1.0), uniform)
+    mixture = np.where(total > 0, substates.T @ policies / np.where(total > 0, total, 1.0), uniform)
+    if decisiveness == 1.0:
+        return mixture
+    powers = (mixture / mixture.max(axis=1, keepdims=True)) ** decisiveness
+    return powers / powers.sum(axis=1, keepdims=True)
 
 
 class Simulation(NamedTuple):
@@ -218,6 +234,7 @@ def simulate(
     priors: Priors | None = None,
     n_levels: int = 100,
     feature_values: str = "positive",
+    decisiveness: float = 1.0,
     **given,
 ) -> Simulation:
     """Draw from the generative process: everything, or the rest given some of it.
@@ -282,7 +299,7 @@ def simulate(
         weight_scale=float(weight_scale),
         **{name: float(value) for name, value in hyper.items()},
     )
-    observations, actions = simulate_data(rng, state)
+    observations, actions = simulate_data(rng, state, decisiveness)
     return Simulation(state, observations, actions)
 
 
@@ -294,11 +311,11 @@ def draw_policies_from_prior(rng: np.random.Generator, n_features: int, n_action
     return np.maximum(policies / policies.sum(axis=1, keepdims=True), 1e-290)
 
 
-def simulate_data(rng: np.random.Generator, state: State) -> tuple[np.ndarray, np.ndarray]:
+def simulate_data(rng: np.random.Generator, state: State, decisiveness: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Draw observations and actions given all latent variables."""
     mean = state.substates.T @ state.features
     observations = mean + math.sqrt(state.noise_variance) * rng.standard_normal(mean.shape)
-    cumulative = np.cumsum(action_probabilities(state.substates, state.policies), axis=1)
+    cumulative = np.cumsum(action_probabilities(state.substates, state.policies, decisiveness), axis=1)
     cumulative[:, -1] = 1.0
     actions = (rng.random((len(mean), 1)) >= cumulative).sum(axis=1)
     return observations, actions
@@ -321,8 +338,8 @@ def log_joint(state: State, data: Demonstrations, target: Target) -> float:
     """Log of Eq. (model::posterior), normalising constants included, with the weights zeta and omega."""
     substates, policies = state.substates, state.policies
     spoken = data.actions >= 0
-    probabilities = action_probabilities(substates, policies)[spoken, data.actions[spoken]]
-    log_actions = np.log(probabilities).sum()
+    probabilities = action_probabilities(substates, policies, target.decisiveness)[spoken, data.actions[spoken]]
+    log_actions = np.log(np.maximum(probabilities, np.finfo(float).tiny)).sum()
 
     alpha = state.policy_concentration
     log_policies = len(policies) * (gammaln(target.n_actions * alpha) - target.n_actions * gammaln(alpha))

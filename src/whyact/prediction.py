@@ -80,7 +80,7 @@ class Predictor:
         """What the substates of each draw say about the action."""
         from whyact.sampler.new_rows import MixtureVoices
 
-        return MixtureVoices(np.concatenate([state.policies for state in states]))
+        return MixtureVoices(np.concatenate([state.policies for state in states]), self.target.decisiveness)
 
     @property
     def predict_row(self):

@@ -2,7 +2,13 @@
 
 Points below the cut are ground and are dropped, as are the returns of the car itself. Each cell then holds the largest
 height above the cut, 0 where nothing was measured. Rows are lateral from right to left, columns longitudinal from rear
-to front. An observation is the grid of a frame followed by the grid of the frame before it, so that it shows motion:
+to front.
+
+Two more steps are not in the paper, and off by default. An edge that moves by one cell changes two cells by its full
+height, so neighbouring frames look unrelated; smoothed along the road, what is near looks alike. And positive features
+cannot speak in an observation that holds nothing; with a mark where the host vehicle is, an empty road is not nothing.
+
+An observation is the grid of a frame followed by the grid of the frame before it, so that it shows motion:
 what moves relative to the car by less than a cell from frame to frame cannot be told from what stands still.
 """
 
@@ -42,6 +48,10 @@ class OccupancyGrid:
         Points above this height relative to the LIDAR are dropped, such as trees over the road; None: none are.
     own_vehicle : ((x from, x to), (y from, y to)) or None
         Box whose points are returns of the car itself and are dropped; None: none are.
+    smoothing : float
+        Standard deviation, in metres, of a Gaussian along the road that is put over the finished grid; 0: none is.
+    host_height : float
+        Height that the cell of the origin, where the host vehicle is, gets before the smoothing; 0: stays as it is.
 
     Examples
     --------
@@ -59,6 +69,8 @@ class OccupancyGrid:
     ground: float = -1.5
     ceiling: float | None = None
     own_vehicle: tuple[Interval, Interval] | None = OWN_VEHICLE
+    smoothing: float = 0.0
+    host_height: float = 0.0
 
     def __post_init__(self) -> None:
         if not (is_pair(self.shape) and all(isinstance(n, int | np.integer) and n >= 1 for n in self.shape)):
@@ -77,6 +89,11 @@ class OccupancyGrid:
                 )
             for interval in self.own_vehicle:
                 check_interval("own_vehicle", interval)
+        for name, value in (("smoothing", self.smoothing), ("host_height", self.host_height)):
+            if not (is_number(value) and value >= 0):
+                raise ArgumentError(name, f"{name} must be a finite number and not negative, not {value!r}.")
+        if self.host_height and not all(low <= 0 < high for low, high in self.grid_size):
+            raise ArgumentError("host_height", "host_height must be 0 for a grid that does not hold the origin.")
 
     @property
     def grid_size(self) -> tuple[Interval, Interval]:
@@ -106,8 +123,18 @@ class OccupancyGrid:
         lateral, longitudinal = self.resolution
         return lateral * sample_frequency, longitudinal * sample_frequency
 
+    @property
+    def host_cell(self) -> tuple[int, int]:
+        """Row and column of the cell that holds the origin."""
+        starts = self.lateral[0], self.longitudinal[0]
+        row, column = (
+            min(math.floor(-start / step), n - 1)
+            for start, step, n in zip(starts, self.resolution, self.shape, strict=True)
+        )
+        return row, column
+
     def rasterise(self, points: np.ndarray | Sequence) -> np.ndarray:
-        """Largest height above the cut in each cell, 0 where there is none.
+        """Largest height above the cut in each cell, 0 where there is none; then what `smooth_grids` does.
 
         Parameters
         ----------
@@ -130,7 +157,7 @@ class OccupancyGrid:
         cells = np.minimum(rows, self.shape[0] - 1) * self.shape[1] + np.minimum(columns, self.shape[1] - 1)
         heights = np.zeros(self.n_cells)
         np.maximum.at(heights, cells, z - self.ground)
-        return heights.reshape(self.shape)
+        return smooth_grids(heights.reshape(self.shape), self)
 
     def keep(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Numbers of the points that lie in the grid, above the ground and outside of the car."""
@@ -163,6 +190,27 @@ def grid_of_scene(scene: int | str) -> OccupancyGrid:
 def rasterise_scene(scene: Scene, grid: OccupancyGrid) -> np.ndarray:
     """Grids (n_scans, *grid.shape) of all scans, in the order of `scene.frames`."""
     return np.stack([grid.rasterise(read_scan(path)) for path in scene.scans.values()])
+
+
+def smooth_grids(grids: np.ndarray, grid: OccupancyGrid) -> np.ndarray:
+    """Mark the host vehicle and smooth along the road, as `grid` says; for grids from elsewhere.
+
+    Parameters
+    ----------
+    grids : array (..., *grid.shape)
+        Heights without either. They are not changed.
+    """
+    from scipy.ndimage import gaussian_filter1d
+
+    grids = np.array(grids, dtype=np.float64)
+    if grids.shape[-2:] != tuple(grid.shape):
+        raise ArgumentError("grids", f"grids must be an array (..., {grid.shape[0]}, {grid.shape[1]}), "
+                            f"not {grids.shape}.")  # fmt: skip
+    if grid.host_height:
+        grids[..., *grid.host_cell] = grid.host_height
+    if grid.smoothing:
+        grids = gaussian_filter1d(grids, grid.smoothing / grid.resolution[1], axis=-1, mode="constant")
+    return grids
 
 
 def join_frames(grids: np.ndarray, frames: Sequence[int] | np.ndarray) -> Joint:

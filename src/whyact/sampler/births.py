@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 from whyact.sampler.compiling import kernel
+from whyact.sampler.decisive import log_gain_of_column, log_likelihood_of_mixtures, mix_rows
 from whyact.sampler.hyperparameters import expected_features_per_mass
 from whyact.sampler.policies import draw_dirichlet
 from whyact.sampler.substates import Voice, draw_level, log_level_mass
@@ -30,7 +31,7 @@ CELLS_FOR_BOUND = 24
 def voice_of_row(n, spoken, totals, policy, data, target):
     """Return what row n's action says about a feature that is not among the sums `spoken` and `totals`."""
     action = data.actions[n]
-    if action < 0:
+    if action < 0 or target.decisiveness != 1.0:
         return Voice(0.0, 1.0, 0.0, 0.0, 1.0)
     at_zero = spoken[n] / totals[n] if totals[n] > 0.0 else 1.0 / target.n_actions
     return Voice(target.action_weight, at_zero, spoken[n], totals[n], policy[action])
@@ -164,6 +165,28 @@ def draw_feature_from_buffet(rng, n_dimensions, concentration, weight_scale, pos
 
 
 @kernel
+def draw_number_of_empty(rng, expected, room):
+    """Draw from a Poisson distribution, given that it is not above `room`."""
+    number = rng.poisson(expected)
+    if number <= room:
+        return number
+    # the chance of a second try may be small, so the rest is drawn from the sum
+    total = 0.0
+    term = 1.0
+    for i in range(room + 1):
+        total += term
+        term *= expected / (i + 1)
+    left = rng.random() * total
+    term = 1.0
+    number = 0
+    while number < room and left >= term:
+        left -= term
+        number += 1
+        term *= expected / number
+    return number
+
+
+@kernel
 def draw_empty_features(rng, substates, features, policies, state, target):
     """Replace the features that no row holds by a fresh draw of them: Poisson many, from the prior."""
     n_rows = substates.shape[1]
@@ -179,7 +202,7 @@ def draw_empty_features(rng, substates, features, policies, state, target):
     log_all_zero = math.lgamma(a + n_rows) - math.lgamma(a) + math.lgamma(a + b) - math.lgamma(a + b + n_rows)
     n_dimensions = features.shape[1]
     expected = state.ibp_mass * expected_features_per_mass(state.ibp_concentration, n_dimensions)
-    for _ in range(rng.poisson(expected * math.exp(log_all_zero))):
+    for _ in range(draw_number_of_empty(rng, expected * math.exp(log_all_zero), target.max_features - len(features))):
         feature = draw_feature_from_buffet(
             rng, n_dimensions, state.ibp_concentration, state.weight_scale, target.positive
         )
@@ -206,6 +229,10 @@ def draw_births_and_deaths(
     spoken = np.zeros(n_rows)
     totals = np.zeros(n_rows)
     n_active = np.zeros(len(features), np.int64)
+    # a decisive teacher's actions do not take part in the sums, but in the acceptance of the column drawn
+    is_decisive = target.decisiveness != 1.0
+    mixtures = np.zeros((0, policies.shape[1]))
+    most_to_gain = 0.0
     changed = True
     for _ in range(target.n_birth_tries):
         if changed:  # sums over the features that are there now
@@ -214,6 +241,9 @@ def draw_births_and_deaths(
                 for d in range(n_dimensions):
                     n_active[k] += features[k, d] != 0.0
             sum_voices(substates, policies, -1, spoken, totals, data)
+            if is_decisive:
+                mixtures = mix_rows(substates, policies, -1)
+                most_to_gain = -target.action_weight * log_likelihood_of_mixtures(mixtures, data, target)
             changed = False
         d = int(rng.random() * n_dimensions)
         n_singletons = 0
@@ -221,7 +251,7 @@ def draw_births_and_deaths(
             n_singletons += n_active[k] == 1 and features[k, d] != 0.0
         log_uniform = -rng.standard_exponential()
         is_birth = rng.random() < 0.5
-        if not is_birth and n_singletons == 0:
+        if (n_singletons == 0 and not is_birth) or (is_birth and len(features) >= target.max_features):
             continue
         residual[:] = data.observations[:, d]
         for k in range(len(features)):
@@ -238,13 +268,16 @@ def draw_births_and_deaths(
             policy = draw_dirichlet(rng, np.full(policies.shape[1], policy_concentration))
             needed = log_uniform - math.log(birth_rate / (n_singletons + 1))
             evidence = log_evidence(
-                mass, residual, observed, weight, zero_prior, policy, spoken, totals, scale, data, target, needed
-            )
-            if evidence < needed:
+                mass, residual, observed, weight, zero_prior, policy, spoken, totals, scale, data, target,
+                needed - most_to_gain,
+            )  # fmt: skip
+            if evidence < needed - most_to_gain:
                 continue
             draw_column(
                 rng, mass, column, residual, observed, weight, zero_prior, policy, spoken, totals, scale, data, target
             )
+            if is_decisive and evidence + log_gain_of_column(mixtures, column, policy, data, target) < needed:
+                continue
             newborn = np.zeros(n_dimensions)
             newborn[d] = weight
             place = int(rng.random() * (len(features) + 1))
@@ -273,6 +306,9 @@ def draw_births_and_deaths(
             )
             # accepted if u < kappa / (lambda R), that is log R < log(kappa / lambda) - log u
             allowed = math.log(n_singletons / birth_rate) - log_uniform
+            if is_decisive:
+                others = mix_rows(substates, policies, dying)
+                allowed -= log_gain_of_column(others, substates[dying], policies[dying], data, target)
             evidence = log_evidence(
                 mass, residual, observed, features[dying, d], zero_prior, policies[dying].copy(), spoken, totals,
                 scale, data, target, allowed,

@@ -31,6 +31,7 @@ class MixtureVoices(NamedTuple):
     """Every feature has its policy."""
 
     policies: np.ndarray  # (sum of K, U)
+    decisiveness: float  # tau: power of the mixture
 
 
 class PatternVoices(NamedTuple):
@@ -130,6 +131,12 @@ def mix_policies(substates, draw, first, voices, probabilities):
             total += substates[k]
             for u in range(n_actions):
                 probabilities[u] += substates[k] * voices.policies[first + k, u]
+    if total > 0.0 and voices.decisiveness != 1.0:
+        largest = probabilities.max()
+        total = 0.0
+        for u in range(n_actions):
+            probabilities[u] = (probabilities[u] / largest) ** voices.decisiveness
+            total += probabilities[u]
     for u in range(n_actions):
         probabilities[u] = probabilities[u] / total if total > 0.0 else 1.0 / n_actions
     return total > 0.0

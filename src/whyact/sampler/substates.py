@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whyact.sampler.compiling import kernel
+from whyact.sampler.decisive import is_accepted
 
 # Levels that weigh less than this share of what was summed already are below the rounding of a double.
 NEGLIGIBLE = 1e-18
@@ -292,6 +293,7 @@ def draw_substates(rng, substates, features, policies, scale, data, target):
     levels = np.empty(n_features, np.int64)
     residual = np.empty(n_features)
     policy = np.empty(n_features)
+    mixture = np.empty(policies.shape[1])
     n_nonzero = np.zeros(n_features, np.int64)
     for k in range(n_features):
         for n in range(n_rows):
@@ -299,7 +301,9 @@ def draw_substates(rng, substates, features, policies, scale, data, target):
     squares = data.sum_of_squares
     for n in range(n_rows):
         action = data.actions[n]
-        omega = target.action_weight if action >= 0 else 0.0
+        # a decisive teacher's action does not take part in the proposal, but accepts it or not
+        is_decisive = target.decisiveness != 1.0 and action >= 0
+        omega = target.action_weight if action >= 0 and not is_decisive else 0.0
         first_gap, last_gap = data.row_splits[n], data.row_splits[n + 1]
         at_gaps = np.zeros(last_gap - first_gap)
         total_levels = 0
@@ -345,6 +349,8 @@ def draw_substates(rng, substates, features, policies, scale, data, target):
                 (n_nonzero[k] + target.sparsity_nonzero) / (n_levels - 1),
                 Voice(omega, zero_action, spoken, total, policy[k]),
             )  # fmt: skip
+            if is_decisive and new != old:
+                new = new if is_accepted(rng, levels, k, new, policies, action, mixture, target) else old
             if new > 0:
                 n_nonzero[k] += 1
                 total_levels += new

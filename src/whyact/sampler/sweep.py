@@ -11,6 +11,7 @@ import numpy as np
 from whyact.model import State
 from whyact.sampler.births import draw_births_and_deaths, draw_empty_features
 from whyact.sampler.compiling import kernel
+from whyact.sampler.decisive import draw_decisive_policies
 from whyact.sampler.features import draw_features
 from whyact.sampler.hyperparameters import draw_ibp, draw_noise, draw_weight_scale
 from whyact.sampler.policies import draw_policies
@@ -47,9 +48,14 @@ def run_sweeps(rng, state, observation_weights, data, target):
             state.policy_concentration, data, target,
         )  # fmt: skip
         substates, features, policies = draw_empty_features(rng, substates, features, policies, state, target)
-        policies, policy_concentration, log_action_likelihood = draw_policies(
-            rng, substates, policies, state.policy_concentration, data, target
-        )
+        if target.decisiveness == 1.0:
+            policies, policy_concentration, log_action_likelihood = draw_policies(
+                rng, substates, policies, state.policy_concentration, data, target
+            )
+        else:
+            policies, policy_concentration, log_action_likelihood = draw_decisive_policies(
+                rng, substates, policies, state.policy_concentration, data, target
+            )
         weight_scale = draw_weight_scale(rng, features, target)
         ibp_mass, ibp_concentration = draw_ibp(rng, features, state.ibp_concentration, target)
         state = State(
