@@ -10,6 +10,7 @@ from scipy import special, stats
 from whyact.model import (
     Priors,
     State,
+    action_probabilities,
     log_gamma,
     log_ibp,
     log_inverse_gamma,
@@ -18,6 +19,7 @@ from whyact.model import (
     make_target,
 )
 from whyact.sampler.births import draw_births_and_deaths, draw_empty_features
+from whyact.sampler.decisive import draw_decisive_policies, log_decisive_probability
 from whyact.sampler.features import draw_features, draw_positive_normal, mills_ratio
 from whyact.sampler.hyperparameters import draw_ibp, draw_noise, draw_weight_scale
 from whyact.sampler.policies import draw_dirichlet, draw_policies
@@ -168,6 +170,8 @@ def visit_substates(rng, n, substates, state, scale, data, target):
         {"action_weight": 3.0},
         {"action_weight": 0.4, "observation_weight": 0.5},
         {"action_weight": 0.0},
+        {"decisiveness": 4.0},
+        {"decisiveness": 0.5, "action_weight": 3.0, "missing": True},
     ],
 )
 def test_substates_follow_their_enumerated_joint(options):
@@ -301,14 +305,24 @@ def visit_births(rng, n, state, data, target):
     return drawn
 
 
-@pytest.mark.parametrize("action_weight", [1.0, 2.5])
-@pytest.mark.parametrize("feature_values", ["positive", "real"])
-def test_births_and_deaths_alone_reach_the_posterior(action_weight, feature_values):
+@pytest.mark.parametrize(
+    ("action_weight", "feature_values", "decisiveness", "max_features"),
+    [
+        (1.0, "positive", 1.0, None),
+        (2.5, "positive", 1.0, None),
+        (1.0, "real", 1.0, None),
+        (2.5, "real", 1.0, 2),
+        (1.5, "positive", 6.0, None),
+        (1.0, "real", 0.4, 2),
+    ],
+)
+def test_births_and_deaths_alone_reach_the_posterior(action_weight, feature_values, decisiveness, max_features):
     """In one dimension all features are singletons; the yardstick is the prior, weighted by the likelihood."""
     priors = Priors(sparsity=(2.0, 1.0))
     target = make_target(
-        priors, n_actions=2, n_dimensions=1, n_levels=4, action_weight=action_weight, feature_values=feature_values
-    )
+        priors, n_actions=2, n_dimensions=1, n_levels=4, action_weight=action_weight, feature_values=feature_values,
+        decisiveness=decisiveness, max_features=max_features,
+    )  # fmt: skip
     observations = np.array([[1.0], [0.2], [np.nan]])
     actions = np.array([0, 1, 0])
     data = make_demonstrations(observations, actions)
@@ -335,12 +349,14 @@ def test_births_and_deaths_alone_reach_the_posterior(action_weight, feature_valu
             log_likelihood -= (observations[n, 0] - (s * weights).sum(axis=1)) ** 2 / (2 * state.noise_variance)
         total = s.sum(axis=1)
         first = np.where(total > 0, (s * policies).sum(axis=1) / np.where(total > 0, total, 1), 0.5)
-        log_likelihood += action_weight * np.log(first if actions[n] == 0 else 1 - first)
-    likelihood = np.exp(log_likelihood)
+        taken, other = (first, 1 - first) if actions[n] == 0 else (1 - first, first)
+        log_likelihood -= action_weight * np.log1p((other / taken) ** decisiveness)
+    likelihood = np.exp(log_likelihood) * (n_features <= target.max_features)
     share = np.where(n_features > 0, nonzero / np.maximum(3 * n_features, 1), 0.0)
     yardsticks = [n_features, weights.sum(axis=1), share, policies.sum(axis=1)]
     columns = [drawn[:, 0], drawn[:, 1], drawn[:, 2], drawn[:, 3]]
-    for k in range(5):
+    assert drawn[:, 0].max() <= target.max_features
+    for k in range(min(5, target.max_features + 1)):
         yardsticks.append(n_features == k)
         columns.append((drawn[:, 0] == k).astype(float))
     for column, values in zip(columns, yardsticks, strict=True):
@@ -365,8 +381,9 @@ def visit_empty_features(rng, n, state, target):
     return drawn
 
 
-def test_empty_features_are_a_thinned_buffet():
-    state, _, target = make_tiny()
+@pytest.mark.parametrize("max_features", [None, 3])
+def test_empty_features_are_a_thinned_buffet(max_features):
+    state, _, target = make_tiny(max_features=max_features)
     state = state._replace(substates=np.array([[0.5, 0.0], [0.0, 0.0]]), ibp_mass=2.0, ibp_concentration=1.5)
     drawn = visit_empty_features(np.random.default_rng(0), 200_000, state, target)
     a, b = 1.5, 0.7
@@ -374,7 +391,13 @@ def test_empty_features_are_a_thinned_buffet():
     expected = 2.0 * sum(1.5 / (1.5 + d) for d in range(3)) * all_zero
     n_empty = drawn[:, 0] - 1  # one feature is held by a row, and stays
     counts = np.bincount(n_empty.astype(int), minlength=12)[:12]
-    assert chi_square_p(counts, stats.poisson.pmf(np.arange(12), expected)) > P_LIMIT
+    probabilities = stats.poisson.pmf(np.arange(12), expected)
+    if max_features is not None:  # one of them is taken
+        probabilities = np.where(np.arange(12) < max_features, probabilities, 0.0)
+        assert chi_square_p(counts, probabilities / probabilities.sum()) > P_LIMIT
+        assert counts[max_features:].sum() == 0
+        return
+    assert chi_square_p(counts, probabilities) > P_LIMIT
     # the buffet has alpha D active entries and alpha D gamma weight, thinned by the same factor
     assert abs(batch_z(drawn[:, 1], 6.0 * all_zero)) < Z_LIMIT
     assert abs(batch_z(drawn[:, 2], 6.0 * all_zero)) < Z_LIMIT
@@ -399,7 +422,10 @@ def test_dirichlet_has_beta_margins(alpha):
 def visit_policies(rng, n, substates, policies, concentration, data, target):
     drawn = np.empty((n, 5))
     for i in range(n):
-        policies, concentration, _ = draw_policies(rng, substates, policies, concentration, data, target)
+        if target.decisiveness == 1.0:
+            policies, concentration, _ = draw_policies(rng, substates, policies, concentration, data, target)
+        else:
+            policies, concentration, _ = draw_decisive_policies(rng, substates, policies, concentration, data, target)
         drawn[i, 0] = policies[0, 0]
         drawn[i, 1] = policies[1, 0]
         drawn[i, 2] = policies[0, 0] * policies[1, 0]
@@ -408,14 +434,18 @@ def visit_policies(rng, n, substates, policies, concentration, data, target):
     return drawn
 
 
-@pytest.mark.parametrize("action_weight", [0.0, 0.4, 1.0, 1.5, 6.0])
-def test_policies_and_their_concentration_follow_the_posterior(action_weight):
+@pytest.mark.parametrize(
+    ("action_weight", "decisiveness"),
+    [(0.0, 1.0), (0.4, 1.0), (1.0, 1.0), (1.5, 1.0), (6.0, 1.0), (1.0, 5.0), (2.5, 0.6)],
+)
+def test_policies_and_their_concentration_follow_the_posterior(action_weight, decisiveness):
     substates = np.array([[1.0, 0.4, 0.2, 0.0, 0.0], [0.0, 0.6, 0.9, 0.3, 0.0]])
     actions = np.array([0, 0, 1, 1, 0])
     data = make_demonstrations(np.zeros((5, 1)), actions)
     target = make_target(
-        Priors(policy_concentration=(3.0, 2.0)), n_actions=2, n_dimensions=1, action_weight=action_weight
-    )
+        Priors(policy_concentration=(3.0, 2.0)), n_actions=2, n_dimensions=1, action_weight=action_weight,
+        decisiveness=decisiveness,
+    )  # fmt: skip
     drawn = visit_policies(np.random.default_rng(4), 300_000, substates, np.full((2, 2), 0.5), 1.0, data, target)
     rng = np.random.default_rng(5)
     alpha = rng.gamma(3.0, 0.5, 2_000_000)
@@ -425,13 +455,27 @@ def test_policies_and_their_concentration_follow_the_posterior(action_weight):
     for (s0, s1), action in zip(substates.T, actions, strict=True):
         if s0 + s1 > 0:
             p = (s0 * first + s1 * second) / (s0 + s1)
-            log_likelihood += action_weight * np.log(np.maximum(p if action == 0 else 1 - p, 1e-300))
+            odds = np.maximum(p if action == 0 else 1 - p, 1e-300) / np.maximum(1 - p if action == 0 else p, 1e-300)
+            log_likelihood -= action_weight * np.log1p(odds ** (-decisiveness))
     likelihood = np.exp(log_likelihood)
     for j, values in enumerate([first, second, first * second, np.log(alpha), np.log(alpha) ** 2]):
         mean = np.average(values, weights=likelihood)
         error = math.sqrt(np.sum(likelihood**2 * (values - mean) ** 2)) / likelihood.sum()
         batches = drawn[:, j].reshape(100, -1).mean(axis=1)
         assert abs(batches.mean() - mean) < Z_LIMIT * math.hypot(error, batches.std(ddof=1) / 10)
+
+
+@pytest.mark.parametrize("decisiveness", [0.3, 1.0, 12.0])
+def test_decisive_probability_is_that_of_the_model(decisiveness):
+    rng = np.random.default_rng(1)
+    substates, policies = rng.random((3, 4)) * (rng.random((3, 4)) < 0.6), rng.dirichlet(np.full(4, 0.3), 3)
+    substates[:, 0] = 0.0
+    expected = np.log(action_probabilities(substates, policies, decisiveness))
+    for n, u in np.ndindex(4, 4):
+        others = substates[1:, n] @ policies[1:]
+        log_probability = log_decisive_probability(others, policies[0], substates[0, n], u, decisiveness)
+        assert log_probability == pytest.approx(expected[n, u], abs=1e-9)
+    assert expected[0] == pytest.approx(-math.log(4))
 
 
 # --- hyperparameters -----------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaln, gammaln, xlogy
 
-
 UNLIMITED = 2**31 - 1  # features
 
 

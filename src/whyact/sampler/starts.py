@@ -29,10 +29,12 @@ def start_from_rows(rng: np.random.Generator, data: Demonstrations, target: Targ
     small = SMALL * np.sqrt(data.sum_of_squares / max(data.n_observed, 1))
     features = np.where((features > small) if target.positive else (np.abs(features) > small), features, 0.0)
     features = features[(features != 0).any(axis=1)]
-    substates = np.array([nnls(features.T, row)[0] for row in observations]).reshape(n_rows, len(features)).T
+    if len(features) == 0:  # nothing to hold on to
+        return state
+    substates = np.array([nnls(features.T, row)[0] for row in observations]).T
     largest = substates.max(axis=1, initial=0.0)
     held = largest > 0
-    if not held.any():  # nothing to hold on to
+    if not held.any():
         return state
     features = features[held] * largest[held, None]
     n_steps = target.n_levels - 1

@@ -1,0 +1,89 @@
+"""Choose the weights of observations and actions by how well rows are predicted that were not learned from.
+
+On real data the residual is no white noise. With the weight zeta = 1 of the observations every structure in it becomes
+a feature; with too small a weight there are too few. How much the actions should count, omega, is as open. What is
+wanted is a good prediction for new rows, so that is the judge: consecutive blocks of the rows are left out, short
+chains learn from the others, and the log score of the actions left out decides. Rows that are predicted later have no
+part in it.
+"""
+
+from typing import NamedTuple
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+
+OBSERVATION_WEIGHTS = (1.0, 0.3, 0.1, 0.03)
+ACTION_WEIGHTS = (1.0, 10.0)
+LENGTH = {"n_burn_in": 100, "n_draws": 50, "n_chains": 1, "thin": 5}
+N_BLOCKS = 24
+EVERY = 4  # one block in so many is left out
+FEWEST_ROWS = 48
+# Share of the uniform distribution that predictions are mixed with, so that one wrong certainty is not infinitely bad.
+CAUTION = 0.01
+
+
+class Weights(NamedTuple):
+    """What was chosen, and why."""
+
+    observation_weight: float  # zeta
+    action_weight: float | str  # omega
+    scores: dict[tuple[float, float | str], float]  # log score of each pair that was tried
+
+
+def choose_weights(estimator, X: np.ndarray, actions: np.ndarray) -> Weights:
+    """Choose the weights that are "auto": first that of the observations, then that of the actions.
+
+    Parameters
+    ----------
+    estimator : FeaturePolicyClassifier
+        Not fitted; its other parameters hold.
+    X : array (N, D)
+    actions : array (N,)
+        Index of the action, -1 where it is missing.
+    """
+    held_out = (np.arange(len(X)) * N_BLOCKS // len(X)) % EVERY == EVERY // 2
+    n_kinds = len(np.unique(actions[~held_out & (actions >= 0)]))
+    if len(X) < FEWEST_ROWS or n_kinds < 2 or not (held_out & (actions >= 0)).any():
+        name = "observation_weight" if estimator.observation_weight == "auto" else "action_weight"
+        raise ValueError(
+            f"{name}='auto' leaves out every fourth block of the rows to judge by: it needs at least {FEWEST_ROWS} "
+            "rows, two different actions among those left, and known actions among those left out."
+        )
+    scores: dict[tuple[float, float | str], float] = {}
+
+    def judge(candidates):
+        tasks = [joblib.delayed(score_weights)(estimator, *pair, X, actions, held_out) for pair in candidates]
+        scores.update(zip(candidates, joblib.Parallel(n_jobs=estimator.n_jobs)(tasks), strict=True))
+        return max(scores, key=lambda pair: scores[pair])
+
+    zeta, omega = estimator.observation_weight, estimator.action_weight
+    chosen = judge(
+        [
+            (weight, ACTION_WEIGHTS[0] if omega == "auto" else omega)
+            for weight in (OBSERVATION_WEIGHTS if zeta == "auto" else (zeta,))
+        ]
+    )
+    if omega == "auto":
+        chosen = judge([(chosen[0], weight) for weight in ACTION_WEIGHTS[1:]])
+    return Weights(chosen[0], chosen[1], scores)
+
+
+def score_weights(estimator, zeta, omega, X, actions, held_out) -> float:
+    """Mean log probability of the actions left out, learned from the other rows by a short chain."""
+    model = clone(estimator).set_params(
+        observation_weight=zeta,
+        action_weight=omega,
+        missing_action=-1,
+        n_jobs=None,
+        random_state=0,
+        verbose=0,
+        **LENGTH,
+    )
+    model.fit(X[~held_out], actions[~held_out])
+    judged = held_out & (actions >= 0)
+    probabilities = model.predict_proba(X[judged])
+    n_actions = actions.max() + 1
+    mixed = np.full((len(probabilities), n_actions), CAUTION / n_actions)
+    mixed[:, model.classes_] += (1 - CAUTION) * probabilities
+    return float(np.log(mixed[np.arange(len(mixed)), actions[judged]]).mean())
