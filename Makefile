@@ -40,6 +40,7 @@ experiment: .venv/installed
 	$(BIN)/whyact study page $(RESULTS)/simulations --out docs/results/simulations.md
 	$(BIN)/whyact study alternatives --runs 21 --seed 2404 --out $(RESULTS)/alternatives
 	$(BIN)/whyact study page $(RESULTS)/alternatives --out docs/results/alternatives.md
+	$(BIN)/whyact study page $(RESULTS)/driving --out docs/results/driving.md
 
 # the picture of the README
 picture: .venv/installed

@@ -32,6 +32,7 @@ from whyact.studies.driving_scenes import (
     BOXES,
     HOST_HEIGHT,
     LIDAR,
+    POWER,
     read_boxes_scene,
     read_kitti_scene,
 )
@@ -94,7 +95,9 @@ def scene(tmp_path_factory):
 
 def test_boxes_become_observations_marked_and_smoothed(scene):
     assert (scene.name, scene.number, scene.source) == ("0011-boxes", "0011", BOXES)
-    assert scene.grid == OccupancyGrid((3, 12), (-3.0, 3.0), (-6.0, 30.0), smoothing=6.0, host_height=HOST_HEIGHT)
+    assert scene.grid == OccupancyGrid(
+        (3, 12), (-3.0, 3.0), (-6.0, 30.0), smoothing=2.5, host_height=HOST_HEIGHT, power=POWER
+    )
     assert scene.observations.shape == scene.raw.shape == (N_FRAMES - 1, 72)
     assert scene.frames.tolist() == list(range(1, N_FRAMES))
     assert (scene.n_skipped, scene.n_left_out) == (0, 1)
@@ -258,7 +261,7 @@ def test_actions_never_seen_count_as_wrong(scene):
     matrix = read_confusion(measured["confusion_mmse"], ["A", "C", "D"])
     assert matrix[2].sum() == np.sum(taken == "D") > 0
     assert matrix[:, 2].sum() == 0
-    assert measured["mse_test"] == pytest.approx(np.mean(scene.observations[fold.test] ** 2))
+    assert measured["mse_test"] == pytest.approx(np.mean(scene.observations[fold.test] ** (2 / POWER)))
     assert -5 < measured["log_score"] < 0
 
 
@@ -332,7 +335,7 @@ def test_another_seed_or_scene_of_the_same_name_is_refused(quick, scene):
     with pytest.raises(StudyError, match="begun with options"):
         run_study(quick, scene, QUICK._replace(options=TINY | {"n_draws": 11}), n_jobs=1)
     grid = replace(scene.grid, smoothing=1.0)
-    with pytest.raises(StudyError, match=r"scene 0011-boxes in .* was begun with smoothing = 6.0, not 1.0"):
+    with pytest.raises(StudyError, match=r"scene 0011-boxes in .* was begun with smoothing = 2.5, not 1.0"):
         run_study(quick, replace(scene, grid=grid), QUICK, n_jobs=1)
 
 

@@ -259,6 +259,12 @@ def test_host_vehicle_is_marked_where_the_origin_is(scene, column):
     assert np.argwhere(at_origin).tolist() == [[10, column]]
 
 
+def test_power_is_taken_of_what_was_smoothed():
+    points = [[12.0, 0.1, -0.5]]
+    smoothed = OccupancyGrid(smoothing=1.2).rasterise(points)
+    np.testing.assert_allclose(OccupancyGrid(smoothing=1.2, power=0.5).rasterise(points), np.sqrt(smoothed))
+
+
 def test_host_vehicle_is_marked_before_the_smoothing():
     grid = OccupancyGrid(smoothing=1.2, host_height=1.5)
     empty = grid.rasterise(np.zeros((0, 4)))
@@ -281,6 +287,8 @@ def test_grids_from_elsewhere_are_treated_alike():
     [
         ({"smoothing": -1.0}, "smoothing must be a finite number and not negative, not -1.0"),
         ({"smoothing": float("inf")}, "smoothing must be a finite number"),
+        ({"power": 0.0}, "power must be above 0 and at most 1, not 0.0"),
+        ({"power": 2.0}, "power must be above 0 and at most 1, not 2.0"),
         ({"host_height": "high"}, "host_height must be a finite number"),
         ({"host_height": 1.0, "longitudinal": (1.0, 30.0)}, "a grid that does not hold the origin"),
     ],

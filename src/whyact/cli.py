@@ -27,47 +27,70 @@ def version() -> None:
     typer.echo(__version__)
 
 
+# Few enough features to look at; see docs/driving.md for what each of the others does.
+DEMO_OPTIONS: dict = {
+    "n_burn_in": 200,
+    "n_draws": 200,
+    "n_chains": 2,
+    "start": "rows",
+    "max_features": 12,
+    "decisiveness": 10.0,
+}
+
+
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Where to draw what was learned (PNG or SVG).")] = Path("whyact-demo.png"),
     seed: Annotated[int, typer.Option(help="Seed of the sampler.")] = 0,
 ) -> None:
-    """Learn from a driver's demonstrations that come with whyact, and show what was learned."""
+    """Learn from a driver in simulated traffic that comes with whyact, and show what was learned."""
     if not out.parent.is_dir():
         raise typer.BadParameter(f"the folder {out.parent} does not exist.", param_hint="--out")
     run_demo(out, seed)
 
 
 def run_demo(out: Path, seed: int) -> None:
+    import warnings
+
+    import numpy as np
     from rich.console import Console
 
-    from whyact import FeaturePolicyClassifier, load_demo
-    from whyact.demo import GRID
+    from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier
+    from whyact.driving.datasets import load_traffic
     from whyact.explain import describe
 
     console = Console()
-    data = load_demo()
-    n_train = 80
-    console.print(
-        f"A driver, {len(data.X)} moments: what is seen in {data.X.shape[1]} cells in front of the car, and the action "
-        f"taken. {n_train} of them to learn from; nobody says how many things matter, or which.\n",
-        highlight=False,
-        soft_wrap=True,
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    traffic = load_traffic()
+    X, y = traffic.observations, traffic.actions
+    new = traffic.episode % 4 == 0  # whole episodes, so that no moment has a neighbour among those learned from
+    say(
+        f"A driver in simulated traffic (highway-env), {len(X)} moments: the cars around, now and a second ago, the "
+        f"own speed, and what the driver did next. {(~new).sum()} of them to learn from; nobody says which situations "
+        "matter.\n"
     )
-    model = FeaturePolicyClassifier(random_state=seed, n_jobs=2, verbose=1)
-    model.fit(data.X[:n_train], data.y[:n_train])
-    explanation = describe(model, column_names=data.column_names, n_entries=3)
-    console.print(f"\n{explanation}\n", highlight=False, markup=False, soft_wrap=True)
-    accuracy = model.score(data.X[n_train:], data.y[n_train:])
-    console.print(f"Accuracy on the {len(data.X) - n_train} moments it has not seen: {accuracy:.2f}", highlight=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ChainsDisagreeWarning)  # the explanation says it
+        model = FeaturePolicyClassifier(**DEMO_OPTIONS, random_state=seed, n_jobs=2, verbose=1).fit(X[~new], y[~new])
+    say(f"\n{describe(model, column_names=traffic.grid.column_names, n_entries=3)}\n")
+    names, counts = np.unique(y[~new], return_counts=True)
+    usual = np.mean(y[new] == names[counts.argmax()])
+    say(
+        f"Accuracy in the {new.sum()} moments of {len(np.unique(traffic.episode[new]))} episodes it has not seen: "
+        f"{model.score(X[new], y[new]):.2f} (always {names[counts.argmax()]}: {usual:.2f})"
+    )
     try:
-        from whyact.plotting import plot_features
+        from whyact.driving.pictures import plot_traffic_features
+
+        figure = plot_traffic_features(model, traffic.grid, "What makes the driver act")
     except ImportError:
-        console.print("No picture: install whyact\\[plot].")
+        say("No picture: install whyact[plot].")
         return
-    figure = plot_features(model, GRID, "What makes the driver act (top: the cells ahead, bottom: the policy)")
     figure.savefig(out, dpi=110)
-    console.print(f"Drawn to {out}", highlight=False)
+    say(f"Drawn to {out}")
 
 
 # Option of the command line for each argument that `read_table` and `compare` may complain about.
@@ -355,7 +378,7 @@ def driving(
     runs: Annotated[int, typer.Option(help="Random and blocked hold-outs, each.")] = 10,
     smoothing: Annotated[
         float | None,
-        typer.Option(help="Standard deviation of the smoothing along the road, in metres.", show_default="two cells"),
+        typer.Option(help="Standard deviation of the smoothing along the road, in metres.", show_default="2.5"),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Fits at a time; -1 means one for each core.")] = -1,
     seed: Annotated[int, typer.Option(help="Seed of the splits and of the models.")] = 0,
@@ -397,6 +420,24 @@ def driving(
         raise typer.BadParameter(str(error), param_hint=SCENE_OPTIONS[error.argument]) from None
     with study_errors(out):
         run_driving(out, found, Design(runs, seed), jobs)
+
+
+@study.command()
+def traffic(
+    out: Annotated[
+        Path, typer.Option(help="CSV file for the results; in a folder of `study driving`, its page has them.")
+    ],
+    episodes: Annotated[int, typer.Option(min=2, help="Episodes that each driver drives through.")] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of the scenes and of the sampler.")] = 0,
+) -> None:
+    """Let what was learned from the shipped traffic drive in the simulator, beside other drivers."""
+    if not out.parent.is_dir():
+        raise typer.BadParameter(f"the folder {out.parent} does not exist.", param_hint="--out")
+    try:
+        from whyact.studies.traffic import run_traffic
+    except ImportError as error:
+        raise typer.BadParameter(str(error)) from None
+    run_traffic(out, episodes, seed)
 
 
 @contextmanager

@@ -99,7 +99,8 @@ class FeaturePolicyClassifier(FeatureLearner):
     n_components_ : int
         The most probable number of features (as published: that of the chosen draw).
     policies_ : ndarray (K, U)
-        The policy of each feature; columns as `classes_`.
+        What each feature makes the teacher do where it is alone: its policy, to the power of the decisiveness; columns
+        as `classes_`.
     substates_ : ndarray (N, K)
         How much of each feature is in each demonstration.
     noise_variance_ : float
@@ -226,7 +227,10 @@ class FeaturePolicyClassifier(FeatureLearner):
         self.action_weight_ = problem.target.action_weight
 
     def _summarise(self, problem, chains):
-        return Posterior(chains, problem.unit, self.feature_values, best_is_modal=self.sampler == "exact")
+        return Posterior(
+            chains, problem.unit, self.feature_values, best_is_modal=self.sampler == "exact",
+            decisiveness=self.decisiveness,
+        )  # fmt: skip
 
     def _default_length(self):
         return LENGTH_AS_PUBLISHED if self._find_published() else super()._default_length()

@@ -302,7 +302,7 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         self.classes_ = classes
         self.components_ = chosen.features * posterior.unit
         self.n_components_ = self._n_features_out = len(chosen.features)
-        self.policies_ = chosen.policies[:, : len(classes)]
+        self.policies_ = posterior.speak_alone(chosen.policies)[:, : len(classes)]
         self.substates_ = chosen.substates.T
         self.noise_variance_ = chosen.noise_variance * posterior.unit**2
         self._predictor = self._make_predictor(posterior, problem, seed)

@@ -1,6 +1,6 @@
 """Pictures. matplotlib is an extra (`pip install whyact[plot]`), imported when first needed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +22,31 @@ def plot_features(model, shape: tuple[int, int], title: str | None = None):
     figure = Figure(figsize=(2.3 * count, 4.4), layout="constrained")
     axes = figure.subplots(2, count, squeeze=False, height_ratios=[1.2, 1])
     largest = max(np.nanmax(aligned.features["mean"], initial=0.0), 1e-12)
-    positions = np.arange(len(model.classes_))
     for k in range(model.n_components_):
         image, bars = axes[:, k]
         image.imshow(aligned.features["mean"][k].reshape(shape), origin="lower", cmap="Blues", vmin=0, vmax=largest)
         image.set_xticks([])
         image.set_yticks([])
         image.set_title(f"feature {k}\nin {np.mean(model.substates_[:, k] > 0):.0%} of rows", fontsize=10)
-        mean = aligned.policies["mean"][k]
-        spread = np.abs(np.stack([mean - aligned.policies["low"][k], aligned.policies["high"][k] - mean]))
-        colours = [ACCENT if u == mean.argmax() else COLOUR for u in positions]
-        bars.barh(positions, mean, xerr=spread, color=colours, error_kw={"lw": 1, "ecolor": "0.3"})
-        bars.set_xlim(0, 1.02)
-        bars.set_yticks(positions, model.classes_ if k == 0 else [""] * len(positions))
-        bars.invert_yaxis()
+        draw_policy(bars, aligned, k, model.classes_ if k == 0 else None)
         bars.set_xlabel("probability", fontsize=9)
-        bars.spines[["top", "right"]].set_visible(False)
     if title:
         figure.suptitle(title)
     return figure
+
+
+def draw_policy(axis, aligned, k: int, actions: Sequence | None, font_size: int = 10) -> None:
+    """Draw the policy of feature k as bars with intervals; without `actions` they have no names."""
+    mean = aligned.policies["mean"][k]
+    positions = np.arange(len(mean))
+    spread = np.abs(np.stack([mean - aligned.policies["low"][k], aligned.policies["high"][k] - mean]))
+    colours = [ACCENT if u == mean.argmax() else COLOUR for u in positions]
+    axis.barh(positions, mean, xerr=spread, color=colours, error_kw={"lw": 1, "ecolor": "0.3"})
+    axis.set_xlim(0, 1.02)
+    axis.set_yticks(positions, [""] * len(mean) if actions is None else [str(action) for action in actions])
+    axis.tick_params(labelsize=font_size)
+    axis.invert_yaxis()
+    axis.spines[["top", "right"]].set_visible(False)
 
 
 def plot_ranks(posterior, figure=None):

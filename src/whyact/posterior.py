@@ -140,7 +140,7 @@ class AlignedFeatures:
         Share of the draws that hold the feature.
     features, policies, substates : dict of arrays
         "mean", "low" and "high" (a central interval) over the draws that hold the feature; shapes (K, D), (K, U)
-        and (K, N).
+        and (K, N). Policies are what the features say alone (`Posterior.speak_alone`).
     interval : float
         Probability of the interval.
     """
@@ -171,6 +171,8 @@ class Posterior:
     best_is_modal : bool
         Whether the draw that stands for all is sought among those with the most probable number of features. If not,
         it is the paper's MAP.
+    decisiveness : float
+        Power of the mixture of policies.
     """
 
     def __init__(
@@ -181,6 +183,7 @@ class Posterior:
         best_is_modal: bool = True,
         center=0.0,
         of_clusters: bool = False,
+        decisiveness: float = 1.0,
     ):
         if not chains or not all(len(chain) for chain in chains):
             raise ValueError("a posterior needs at least one draw in each chain.")
@@ -190,6 +193,7 @@ class Posterior:
         self.best_is_modal = best_is_modal
         self.center = center
         self.of_clusters = of_clusters
+        self.decisiveness = decisiveness
 
     @property
     def n_chains(self) -> int:
@@ -220,6 +224,13 @@ class Posterior:
     def to_unit_of_observations(self, features: np.ndarray) -> np.ndarray:
         """Features as the chains hold them, in the unit of the observations."""
         return features * self.unit + self.center
+
+    def speak_alone(self, policies: np.ndarray) -> np.ndarray:
+        """What each feature makes the teacher do where no other is present: its policy, to the power of tau."""
+        if self.decisiveness == 1.0:
+            return policies
+        powers = (policies / policies.max(axis=-1, keepdims=True)) ** self.decisiveness
+        return powers / powers.sum(axis=-1, keepdims=True)
 
     def state(self, chain: int, draw: int):
         """Return one draw, in the unit of the observations."""
@@ -335,7 +346,7 @@ class Posterior:
                 self.to_unit_of_observations(chosen.features),
                 self.to_unit_of_observations,
             ),
-            policies=summarise(lambda chain: chain.policies, chosen.policies),
+            policies=summarise(lambda chain: chain.policies, self.speak_alone(chosen.policies), self.speak_alone),
             substates=summarise(
                 lambda chain: chain.levels, chosen.substates, lambda levels: levels * (1.0 / (chosen_levels - 1))
             ),

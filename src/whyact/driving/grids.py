@@ -50,6 +50,9 @@ class OccupancyGrid:
         Box whose points are returns of the car itself and are dropped; None: none are.
     smoothing : float
         Standard deviation, in metres, of a Gaussian along the road that is put over the finished grid; 0: none is.
+    power : float
+        Power of the heights after the smoothing. The square root, 0.5, lets the tails of the smoothing count for more,
+        so that what is near looks alike even where it hardly overlaps; 1: heights as they are.
     host_height : float
         Height that the cell of the origin, where the host vehicle is, gets before the smoothing; 0: stays as it is.
 
@@ -71,6 +74,7 @@ class OccupancyGrid:
     own_vehicle: tuple[Interval, Interval] | None = OWN_VEHICLE
     smoothing: float = 0.0
     host_height: float = 0.0
+    power: float = 1.0
 
     def __post_init__(self) -> None:
         if not (is_pair(self.shape) and all(isinstance(n, int | np.integer) and n >= 1 for n in self.shape)):
@@ -92,6 +96,8 @@ class OccupancyGrid:
         for name, value in (("smoothing", self.smoothing), ("host_height", self.host_height)):
             if not (is_number(value) and value >= 0):
                 raise ArgumentError(name, f"{name} must be a finite number and not negative, not {value!r}.")
+        if not (is_number(self.power) and 0 < self.power <= 1):
+            raise ArgumentError("power", f"power must be above 0 and at most 1, not {self.power!r}.")
         if self.host_height and not all(low <= 0 < high for low, high in self.grid_size):
             raise ArgumentError("host_height", "host_height must be 0 for a grid that does not hold the origin.")
 
@@ -193,12 +199,12 @@ def rasterise_scene(scene: Scene, grid: OccupancyGrid) -> np.ndarray:
 
 
 def smooth_grids(grids: np.ndarray, grid: OccupancyGrid) -> np.ndarray:
-    """Mark the host vehicle and smooth along the road, as `grid` says; for grids from elsewhere.
+    """Mark the host vehicle, smooth along the road and take the power, as `grid` says; for grids from elsewhere.
 
     Parameters
     ----------
     grids : array (..., *grid.shape)
-        Heights without either. They are not changed.
+        Heights without any of it. They are not changed.
     """
     from scipy.ndimage import gaussian_filter1d
 
@@ -210,7 +216,7 @@ def smooth_grids(grids: np.ndarray, grid: OccupancyGrid) -> np.ndarray:
         grids[..., *grid.host_cell] = grid.host_height
     if grid.smoothing:
         grids = gaussian_filter1d(grids, grid.smoothing / grid.resolution[1], axis=-1, mode="constant")
-    return grids
+    return grids if grid.power == 1 else np.maximum(grids, 0.0) ** grid.power
 
 
 def join_frames(grids: np.ndarray, frames: Sequence[int] | np.ndarray) -> Joint:

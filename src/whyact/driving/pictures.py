@@ -16,7 +16,7 @@ from whyact.driving.labels import (
     Motion,
     find_runs,
 )
-from whyact.plotting import ACCENT, CHAINS
+from whyact.plotting import ACCENT, CHAINS, draw_policy
 from whyact.tables import ArgumentError
 
 ACTION_COLOURS = {
@@ -250,3 +250,74 @@ def add_colour_bars(figure, top: float, width: float, highest: float, change: fl
         bar.set_label(name, fontsize=8, labelpad=1)
         bar.ax.tick_params(labelsize=7, length=2, pad=1)
         bar.outline.set_linewidth(0.4)
+
+
+# --- simulated traffic ------------------------------------------------------------------------------------------------
+
+TRAFFIC_WIDTH, TRAFFIC_HEIGHT, TRAFFIC_MARGIN = 2.15, 3.3, 0.95  # of a feature's panels, in inches
+PER_LINE = 6
+
+
+def plot_traffic_features(model, grid, title: str | None = None):
+    """Draw each feature of simulated traffic: lanes from the top, what changed in a second, the speed, the policy.
+
+    Parameters
+    ----------
+    model : fitted FeaturePolicyClassifier
+    grid : TrafficGrid
+        Of the observations that it was fitted to.
+    """
+    from matplotlib.figure import Figure
+
+    aligned = model.posterior_.aligned
+    images = aligned.features["mean"].reshape(-1, *grid.image_shape)
+    n_lanes = grid.frame_shape[0]
+    now, before, speeds = images[:, :n_lanes], images[:, n_lanes : 2 * n_lanes], images[:, 2 * n_lanes]
+    order = sorted(range(len(images)), key=lambda k: (aligned.policies["mean"][k].argmax(), -speak_up(aligned, k)))
+    n_lines = max(1, -(-len(images) // PER_LINE))
+    per_line = min(PER_LINE, max(len(images), 2))
+    size = (TRAFFIC_MARGIN + per_line * (TRAFFIC_WIDTH + 0.15), 0.45 + n_lines * TRAFFIC_HEIGHT)
+    figure = Figure(figsize=size)
+    for place, k in enumerate(order):
+        line, column = divmod(place, per_line)
+        left, top = TRAFFIC_MARGIN + column * (TRAFFIC_WIDTH + 0.15), 0.62 + line * TRAFFIC_HEIGHT
+        largest = max(float(images[k].max()), 1e-12)
+        lanes = add_panel(figure, left, top, TRAFFIC_WIDTH, 0.42)
+        change = add_panel(figure, left, top + 0.47, TRAFFIC_WIDTH, 0.42)
+        draw_lanes(lanes, now[k], grid, "Greys", 0.0, largest)
+        draw_lanes(change, now[k] - before[k], grid, "RdBu", -largest, largest)
+        lanes.tick_params(labelbottom=False)
+        change.set_xlabel("m ahead", fontsize=7, labelpad=0)
+        speed = add_panel(figure, left, top + 1.27, TRAFFIC_WIDTH, 0.14)
+        speed.imshow(
+            speeds[k][None], extent=(0, grid.highest_speed, 0, 1), aspect="auto", cmap="Greys", vmin=0, vmax=largest
+        )
+        speed.set(yticks=[])
+        speed.set_xlabel("own speed [m/s]", fontsize=7, labelpad=0)
+        speed.tick_params(labelsize=7, length=2)
+        bars = add_panel(figure, left, top + 1.78, TRAFFIC_WIDTH, 0.72)
+        draw_policy(bars, aligned, k, model.classes_ if column == 0 else None, font_size=7)
+        if column == 0:
+            for axis, name in ((lanes, "now"), (change, "change"), (speed, "speed")):
+                axis.set_ylabel(name, fontsize=7, rotation=0, ha="right", va="center")
+        share = np.mean(model.substates_[:, k] > 0)
+        lanes.set_title(f"feature {k}, in {share:.0%} of moments", fontsize=9, pad=3, parse_math=False)
+    if title:
+        write(figure, size[0] / 2, 0.2, title, ha="center", fontsize=12)
+    return figure
+
+
+def speak_up(aligned, k: int) -> float:
+    """Confidence of a feature's policy."""
+    return float(aligned.policies["mean"][k].max())
+
+
+def draw_lanes(axis, image: np.ndarray, grid, colours: str, low: float, high: float) -> None:
+    x, y = grid.grid_size
+    axis.imshow(
+        image, origin="lower", extent=(*x, *y), aspect="auto", cmap=colours, vmin=low, vmax=high,
+        interpolation="nearest",
+    )  # fmt: skip
+    axis.plot(0, 0, "x", color=HOST, ms=5, mew=1.6)
+    axis.set(xlim=x, ylim=y, yticks=[])
+    axis.tick_params(labelsize=7, length=2)

@@ -39,7 +39,6 @@ OPTIONS: dict = {
     "start": "rows",
     "max_features": 40,
     "decisiveness": 10.0,
-    "observation_weight": 0.3,
     "priors": Priors(ibp_mass=(1.0, 10.0)),
 }
 
@@ -156,17 +155,17 @@ def judge_ours(model, scene: DrivingScene, fold: Fold) -> dict:
         **{f"accuracy_{rule}": float(np.mean(codes == actual)) for rule, codes in predicted.items()},
         "log_score": score(probabilities, actual)["log_score"],
         "n_features": model.n_components_,
-        "observation_weight": model.observation_weight_,
-        "action_weight": model.action_weight_,
-        "mse_train": mean_square(model.inverse_transform(model.substates_) - X),
-        "mse_test": mean_square(model.inverse_transform(new_substates) - X_new),
+        "mse_train": mean_square_of_heights(model.inverse_transform(model.substates_), X, scene),
+        "mse_test": mean_square_of_heights(model.inverse_transform(new_substates), X_new, scene),
         "chains_agree": int(posterior.chains_agree) if posterior.n_chains > 1 else None,
         **{f"confusion_{rule}": write_confusion(actual, codes, classes) for rule, codes in predicted.items()},
     }
 
 
-def mean_square(values: np.ndarray) -> float:
-    return float(np.mean(np.square(values)))
+def mean_square_of_heights(one: np.ndarray, other: np.ndarray, scene: DrivingScene) -> float:
+    """Mean squared difference in the unit of the heights, whatever power the observations are of."""
+    root = 1 / scene.grid.power
+    return float(np.mean(np.square(one**root - other**root)))
 
 
 def write_confusion(actual: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> str:
@@ -234,7 +233,12 @@ def draw_features(model, scene: DrivingScene, folder: Path) -> list[Path]:
         shares = np.mean(model.substates_ > 0, axis=0)
         return save_svg_and_png(
             lambda: plot_driving_features(
-                model.components_, model.policies_, model.classes_.tolist(), scene.grid, shares, title=title
+                model.components_ ** (1 / scene.grid.power),
+                model.policies_,
+                model.classes_.tolist(),
+                scene.grid,
+                shares,
+                title=title,
             ),
             folder / f"{scene.name}-features",
         )
@@ -306,8 +310,8 @@ def scene_rows(folder: Path) -> RowStore:
     """One row for each scene: what its observations are."""
     columns = {
         "scene": str, "number": str, "source": str, "n_frames": int, "n_observations": int, "n_skipped": int,
-        "n_left_out": int, "actions": str, "smoothing": float, "host_height": float, "lateral_speed": float,
-        "longitudinal_speed": float, "mean_square": float,
+        "n_left_out": int, "actions": str, "smoothing": float, "host_height": float, "power": float,
+        "lateral_speed": float, "longitudinal_speed": float, "mean_square": float,
     }  # fmt: skip
     return RowStore(folder / "scenes.csv", columns, ("scene",), UNITS)
 
@@ -326,9 +330,10 @@ def describe_scene(scene: DrivingScene) -> dict:
         "actions": " ".join(f"{name}:{count}" for name, count in zip(names, counts, strict=True)),
         "smoothing": round(scene.grid.smoothing, 6),
         "host_height": scene.grid.host_height,
+        "power": scene.grid.power,
         "lateral_speed": round(lateral, 6),
         "longitudinal_speed": round(longitudinal, 6),
-        "mean_square": round(mean_square(scene.observations), 9),
+        "mean_square": round(mean_square_of_heights(scene.observations, np.zeros(1), scene), 9),
     }
 
 

@@ -119,12 +119,12 @@ def describe_design(results: DrivingResults) -> str:
         "Actions that are not among the rows to learn from count as wrong.\n\n"
         f"Ours is `FeaturePolicyClassifier({options})`, for all scenes alike: MMSE averages over draws, MAP is the "
         f"best draw. Existing tools see the same rows: their settings are chosen by cross-validation inside the rows "
-        f"to learn from, by blocks where blocks are held out; the NMF has {N_FACTORS} factors. As smoothing the grids "
-        'and marking the host vehicle are not in the paper, "raw" shows the same tools on grids with neither. '
+        f"to learn from, by blocks where blocks are held out; the NMF has {N_FACTORS} factors. As the smoothing, "
+        'the root and the mark of the host vehicle are not in the paper, "raw" shows the same tools on grids without. '
         f"Seed {seed}.\n\n"
         "Intervals are of 95%. Runs split the same frames, so their rows to learn from overlap; the intervals allow "
         "for that (Nadeau & Bengio, 2003) and are about other splits of this scene, not about other drives. The MSE "
-        "is between observation and reconstruction, of grids as they were learned from. The "
+        "is between observation and reconstruction, in heights of the smoothed grids. The "
         "paper's numbers are of LIDAR scans and of one hold-out each, predicted by MAP."
     )
 

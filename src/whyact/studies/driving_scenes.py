@@ -18,8 +18,9 @@ from whyact.tables import ArgumentError
 
 LIDAR = "LIDAR scans"
 BOXES = "grids cast from labelled boxes, not LIDAR"
-# Standard deviation of the smoothing along the road if not given, in cells.
-SMOOTHING_CELLS = 2
+# Standard deviation of the smoothing along the road if not given, in metres: about half a car.
+SMOOTHING = 2.5
+POWER = 0.5
 # Mark of the host vehicle, in metres: about as high above the cut as a car is.
 HOST_HEIGHT = 1.0
 BOX_KEYS = ("grids", "longitudinal_range", "lateral_range", "speed", "acceleration", "actions")
@@ -149,10 +150,9 @@ def limit_frames(n_frames: int, frames: int | None) -> int:
 
 
 def mark_and_smooth(grid: OccupancyGrid, smoothing: float | None) -> OccupancyGrid:
-    """The same grid with the study's mark and smoothing."""
-    if smoothing is None:
-        smoothing = SMOOTHING_CELLS * grid.resolution[1]
-    return replace(grid, smoothing=smoothing, host_height=HOST_HEIGHT)
+    """The same grid with the study's mark, smoothing and power."""
+    smoothing = SMOOTHING if smoothing is None else smoothing
+    return replace(grid, smoothing=smoothing, host_height=HOST_HEIGHT, power=POWER)
 
 
 def make_scene(name, number, source, grid, raw_grids, frames, labels, motion, sample_frequency) -> DrivingScene:

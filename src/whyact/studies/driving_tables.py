@@ -120,7 +120,8 @@ def describe_scene(results: DrivingResults, scene: str) -> str:
         f"usable scan, {row['n_left_out']} left out without the frame before. Actions: {counts}. Two frames show "
         f"relative speeds (R f_s) from {row['lateral_speed']:.1f} m/s to the side and "
         f"{row['longitudinal_speed']:.1f} m/s along the road. Grids are smoothed along the road (s.d. "
-        f"{row['smoothing']:.2f} m), the host vehicle is marked ({row['host_height']:g} m)."
+        f"{row['smoothing']:.2f} m), the host vehicle is marked ({row['host_height']:g} m), and the heights are taken "
+        f"to the power of {row['power']:g}."
     )
 
 

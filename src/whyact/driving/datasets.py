@@ -1,0 +1,310 @@
+"""Demonstrations in files: the traffic that ships with whyact, plain arrays (NPZ) and Minari datasets.
+
+Nothing that is read can run code. NumPy's files are read without pickles. Of a Minari dataset only `metadata.json` and
+the HDF5 file are read. Minari itself would, where a dataset does not say what its observations and actions are, make
+the environment that the dataset names: it imports and calls whatever that is. Such datasets are refused here.
+"""
+
+import io
+import json
+import os
+import tempfile
+import warnings
+import zipfile
+import zlib
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from whyact.driving.traffic import TrafficDemonstrations, TrafficGrid
+from whyact.tables import ArgumentError
+
+TRAFFIC_FILE = "traffic.npz"
+N_SHADES = 255  # the shipped observations are whole numbers up to this
+
+
+class Demonstrations(NamedTuple):
+    """What a teacher saw and did."""
+
+    observations: np.ndarray  # (N, D)
+    actions: np.ndarray  # (N,), whole numbers or names
+    episode: np.ndarray  # (N,), whole numbers
+
+
+def load_traffic() -> TrafficDemonstrations:
+    """Load the simulated traffic that ships with whyact; `scripts/make_demo_traffic.py` has made it.
+
+    Examples
+    --------
+    >>> traffic = load_traffic()
+    >>> traffic.observations.shape
+    (840, 70)
+    >>> traffic.grid.column_names[12]
+    'now own 0..10 m'
+    """
+    file = resources.files("whyact") / "data" / TRAFFIC_FILE
+    path = Path(str(file))
+    arrays = read_arrays(path, file.read_bytes(), ("observations", "actions", "episode", "step"))
+    grid = TrafficGrid()
+    return TrafficDemonstrations(
+        arrays["observations"] / N_SHADES, arrays["actions"], arrays["episode"].astype(int),
+        arrays["step"].astype(int), grid,
+    )  # fmt: skip
+
+
+def save_traffic(path: Path | str, demonstrations: TrafficDemonstrations) -> None:
+    """Save simulated traffic in one byte a cell; the same demonstrations give the same file."""
+    write_arrays(Path(path), {
+        "observations": np.rint(N_SHADES * demonstrations.observations).astype(np.uint8),
+        "actions": demonstrations.actions,
+        "episode": demonstrations.episode.astype(np.int16),
+        "step": demonstrations.step.astype(np.int16),
+        "column_names": np.array(demonstrations.grid.column_names),
+    })  # fmt: skip
+
+
+def save_arrays(path: Path | str, observations, actions, episode=None) -> None:
+    """Save demonstrations as plain arrays, in an NPZ file.
+
+    Parameters
+    ----------
+    path : Path or str
+    observations : array-like (N, D)
+    actions : array-like (N,)
+        Whole numbers or names.
+    episode : array-like (N,) or None
+        Which rows belong together; None: all do.
+    """
+    observations, actions = np.asarray(observations), np.asarray(actions)
+    episode = np.zeros(len(actions), dtype=int) if episode is None else np.asarray(episode)
+    if actions.dtype == object and all(isinstance(action, str) for action in actions.ravel()):
+        actions = actions.astype(str)
+    arrays = {"observations": observations, "actions": actions, "episode": episode}
+    check_arrays("the demonstrations", arrays, "observations")
+    write_arrays(Path(path), arrays)
+
+
+def load_arrays(path: Path | str) -> Demonstrations:
+    """Load demonstrations from an NPZ file with `observations` (N, D), `actions` (N,) and, if need be, `episode` (N,).
+
+    Such a file is made by `save_arrays`, or by `np.savez_compressed(path, observations=..., actions=...)`.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ArgumentError("path", f"there is no file {path}.") from None
+    except OSError as error:
+        raise ArgumentError("path", f"{path} cannot be read: {error.strerror}.") from None
+    arrays = read_arrays(path, content, ("observations", "actions"))
+    episode = arrays.get("episode", np.zeros(len(arrays["actions"]), dtype=int))
+    return Demonstrations(arrays["observations"].astype(float), arrays["actions"], episode)
+
+
+def read_arrays(path: Path, content: bytes, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """The arrays of an NPZ file, checked; it must hold the named ones."""
+    try:
+        file = np.load(io.BytesIO(content), allow_pickle=False)
+        arrays = {name: file[name] for name in file.files} if hasattr(file, "files") else {}
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        has_pickle = "allow_pickle" in str(error) or "Object arrays" in str(error)
+        reason = "it holds pickled objects" if has_pickle else "it is damaged, or another kind of file"
+        raise ArgumentError("path", f"{path} is not an NPZ file of plain arrays: {reason}.") from None
+    missing = [name for name in names if name not in arrays]
+    if missing:
+        raise ArgumentError("path", f"{path} has no array {missing[0]!r}; there are {', '.join(arrays) or 'none'}.")
+    check_arrays(str(path), arrays, "path")
+    return arrays
+
+
+def check_arrays(source: str, arrays: dict[str, np.ndarray], argument: str) -> None:
+    """Numbers in observations, one action and one episode for each row."""
+    observations, actions = arrays["observations"], arrays["actions"]
+    if observations.ndim != 2 or not observations.size:
+        raise ArgumentError(
+            argument, f"{source}: observations must be rows of numbers, not of shape {observations.shape}."
+        )
+    if observations.dtype.kind not in "biuf":
+        raise ArgumentError(argument, f"{source}: observations must be numbers, not {observations.dtype}.")
+    if actions.dtype.kind not in "iuUb":
+        raise ArgumentError(argument, f"{source}: actions must be whole numbers or names, not {actions.dtype}.")
+    for name in ("actions", "episode", "step"):
+        if name in arrays and arrays[name].shape != (len(observations),):
+            raise ArgumentError(
+                argument, f"{source}: {name} must have one entry for each of the {len(observations)} rows of "
+                f"observations, not the shape {arrays[name].shape}.",
+            )  # fmt: skip
+        if name in ("episode", "step") and name in arrays and arrays[name].dtype.kind not in "iu":
+            raise ArgumentError(argument, f"{source}: {name} must be whole numbers, not {arrays[name].dtype}.")
+
+
+def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write an NPZ file that appears whole or not at all."""
+    content = io.BytesIO()
+    np.savez_compressed(content, allow_pickle=False, **arrays)
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    except OSError as error:
+        raise ArgumentError("path", f"{path} cannot be written: {error.strerror}.") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.getvalue())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def read_minari(dataset: Path | str) -> Demonstrations:
+    """Read a Minari dataset: each observation with the action taken in it.
+
+    The last observation of an episode has no action and is left out. Actions must be discrete; they are names where
+    `write_minari` has kept them. Observations that have parts are flattened in Gymnasium's order.
+
+    Parameters
+    ----------
+    dataset : Path or str
+        Folder of a dataset, or the name of one that Minari has stored, such as "D4RL/door/human-v2".
+    """
+    storage = open_minari(dataset)
+    from gymnasium import spaces
+
+    if not isinstance(storage.action_space, spaces.Discrete):
+        raise ArgumentError("dataset", f"the actions of {dataset} are not discrete: {storage.action_space}.")
+    observations, actions, episode = [], [], []
+    for number, content in enumerate(read_episodes(dataset, storage)):
+        taken = np.asarray(content["actions"])
+        seen = flatten(dataset, storage.observation_space, content["observations"])
+        if taken.ndim != 1 or len(seen) != len(taken) + 1:
+            raise ArgumentError(
+                "dataset", f"episode {number} of {dataset} has {len(seen)} observations and {len(taken)} actions; "
+                "there must be one observation more.",
+            )  # fmt: skip
+        observations.append(seen[:-1])
+        actions.append(taken)
+        episode.append(np.full(len(taken), number))
+    if not actions:
+        raise ArgumentError("dataset", f"{dataset} has no episodes.")
+    numbers = np.concatenate(actions).astype(int)
+    names = storage.metadata.get("action_names")
+    if names is not None:
+        numbers = numbers - int(storage.action_space.start)
+        if not 0 <= numbers.min() <= numbers.max() < len(names):
+            raise ArgumentError("dataset", f"{dataset} has actions without a name.")
+    named = numbers if names is None else np.array(names, dtype=str)[numbers]
+    return Demonstrations(np.concatenate(observations), named, np.concatenate(episode))
+
+
+def open_minari(dataset: Path | str) -> Any:
+    """The dataset's storage, without ever making its environment."""
+    need_minari()
+    from minari.dataset.minari_storage import MinariStorage
+    from minari.storage.datasets_root_dir import get_dataset_path
+
+    folder = Path(dataset) if Path(dataset).is_dir() else get_dataset_path(str(dataset))
+    folder = folder / "data" if (folder / "data").is_dir() else folder
+    path = folder / "metadata.json"
+    try:
+        metadata = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ArgumentError("dataset", f"there is no Minari dataset {dataset}: no file {path}.") from None
+    except (OSError, ValueError):
+        raise ArgumentError("dataset", f"{path} is not the metadata of a Minari dataset.") from None
+    if not isinstance(metadata, dict) or metadata.get("data_format") != "hdf5":
+        raise ArgumentError("dataset", f"{dataset} is not a Minari dataset in the format hdf5.")
+    if not all(isinstance(metadata.get(name), str) for name in ("observation_space", "action_space")):
+        raise ArgumentError(
+            "dataset", f"{path} does not say what the observations and actions are; to find out, the environment that "
+            "it names would have to be run, which is not done.",
+        )  # fmt: skip
+    try:
+        return MinariStorage.read(folder)
+    except (ValueError, KeyError, TypeError, AssertionError, NotImplementedError) as error:
+        raise ArgumentError("dataset", f"{dataset} is a damaged Minari dataset: {error}.") from None
+
+
+def read_episodes(dataset: Path | str, storage: Any) -> list[dict]:
+    try:
+        return list(storage.get_episodes(range(storage.total_episodes)))
+    except (OSError, KeyError, ValueError, TypeError, AssertionError) as error:
+        raise ArgumentError("dataset", f"{dataset} is a damaged Minari dataset: {error}.") from None
+
+
+def flatten(dataset: Path | str, space: Any, values: Any) -> np.ndarray:
+    """Observations of an episode as rows of numbers, in the order of `gymnasium.spaces.utils.flatten`."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Dict):
+        return np.hstack([flatten(dataset, part, values[name]) for name, part in space.spaces.items()])
+    if isinstance(space, spaces.Tuple):
+        return np.hstack([flatten(dataset, part, value) for part, value in zip(space.spaces, values, strict=True)])
+    if isinstance(space, spaces.Discrete):
+        return (np.asarray(values)[:, None] == space.start + np.arange(space.n)).astype(float)
+    if isinstance(space, spaces.Box | spaces.MultiBinary):
+        values = np.asarray(values)
+        return values.reshape(len(values), -1).astype(float)
+    raise ArgumentError("dataset", f"observations of {dataset} cannot be made rows of numbers: {space}.")
+
+
+def write_minari(dataset_id: str, observations, actions, episode, description: str = "Demonstrations") -> None:
+    """Write demonstrations as a Minari dataset, into the folder where Minari keeps its own.
+
+    Episodes are numbered anew, 0, 1, ... in the order in which they come. Minari wants one more observation than
+    actions; what was seen after the last action is not known here, so the last observation stands there twice.
+
+    Parameters
+    ----------
+    dataset_id : str
+        Such as "traffic/idm-v0"; it must not exist yet.
+    observations : array-like (N, D)
+    actions : array-like (N,)
+        Names, or whole numbers from 0 on.
+    episode : array-like (N,)
+        Rows of an episode must follow each other.
+    description : str
+    """
+    need_minari()
+    import minari
+    from gymnasium import spaces
+    from minari.data_collector.episode_buffer import EpisodeBuffer
+
+    arrays = {"observations": np.asarray(observations), "actions": np.asarray(actions), "episode": np.asarray(episode)}
+    check_arrays("the demonstrations", arrays, "observations")
+    names, numbers = None, arrays["actions"]
+    if numbers.dtype.kind == "U":
+        names, numbers = np.unique(numbers, return_inverse=True)
+    elif numbers.min() < 0:
+        raise ArgumentError("actions", "actions must be names, or whole numbers from 0 on.")
+    seen = arrays["observations"].astype(float)
+    starts = np.flatnonzero(np.r_[True, np.diff(arrays["episode"]) != 0])
+    if len(starts) != len(np.unique(arrays["episode"])):
+        raise ArgumentError("episode", "rows of an episode must follow each other.")
+    buffers = []
+    for rows in np.split(np.arange(len(numbers)), starts[1:]):
+        zeros = [False] * (len(rows) - 1)
+        buffers.append(EpisodeBuffer(
+            observations=list(seen[[*rows, rows[-1]]]), actions=numbers[rows].astype(np.int64).tolist(),
+            rewards=[0.0] * len(rows), terminations=[*zeros, False], truncations=[*zeros, True],
+        ))  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that there is no author, no environment, ...
+        try:
+            written = minari.create_dataset_from_buffers(
+                dataset_id, buffers, description=description, algorithm_name="whyact",
+                observation_space=spaces.Box(-np.inf, np.inf, seen.shape[1:], np.float64),
+                action_space=spaces.Discrete(int(numbers.max()) + 1),
+            )  # fmt: skip
+        except ValueError as error:
+            raise ArgumentError("dataset_id", f"{dataset_id} cannot be written: {error}") from None
+    if names is not None:
+        written.storage.update_metadata({"action_names": names.tolist()})
+
+
+def need_minari() -> None:
+    try:
+        import minari  # noqa: F401
+    except ImportError:
+        raise ImportError("Minari datasets need minari: install whyact[driving].") from None
