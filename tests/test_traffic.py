@@ -35,6 +35,7 @@ from whyact.driving.traffic import (
     ACTIONS,
     CAR_LENGTH,
     CAR_WIDTH,
+    ROADSIDE,
     SPEED_CHANGE,
     Simulator,
     TrafficGrid,
@@ -94,13 +95,15 @@ def test_car_hides_the_one_behind_it():
     assert frame[0, 6] == 1
 
 
-def test_roadsides_are_full():
+def test_roadsides_are_seen():
     grid = TrafficGrid()
     rightmost = grid.draw_roadsides(8.0, 3)
     assert (rightmost[0] == 1).all()
     assert (rightmost[1:] == 0).all()
     halfway = grid.draw_roadsides(2.0, 3)  # changing from the leftmost lane
     np.testing.assert_allclose(halfway[:, 0], [0, 0, 0.5])
+    frame = grid.draw_frame(np.array([[15.0, -4.0]]), 8.0, 3)
+    np.testing.assert_allclose(frame[:, 3], [ROADSIDE, 0, 1])
 
 
 def test_needle_moves_with_the_speed():

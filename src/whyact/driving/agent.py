@@ -63,7 +63,7 @@ def number_action(label: object) -> int:
 
 
 class RandomDriver:
-    """Any meta-action, with equal probabilities; the same ones in every episode that is reset."""
+    """Any meta-action, with equal probabilities."""
 
     def __init__(self, seed: int = 0):
         self.rng = np.random.default_rng(seed)

@@ -110,6 +110,7 @@ def plot_driving_features(
     shares: np.ndarray,
     n_per_action: int = 3,
     title: str | None = None,
+    quantity: str = "height above the cut [m]",
 ):
     """Draw the features that speak most clearly for each action, as the paper's Figures of Scenes 11 and 20 do.
 
@@ -128,6 +129,7 @@ def plot_driving_features(
     shares : array (n_features,)
         In which part of the frames each feature is active.
     n_per_action : largest number of features in a row
+    quantity : what the features hold
     """
     from matplotlib.figure import Figure
 
@@ -167,7 +169,7 @@ def plot_driving_features(
                 axis.set_ylabel("lateral" if place == 0 else "", fontsize=7, labelpad=1)
     foot = size[1] - 0.75
     write(figure, LEFT, foot, "longitudinal and lateral in m, front to the right, left on top", fontsize=8)
-    add_colour_bars(figure, foot + 0.2, size[0], highest, change)
+    add_colour_bars(figure, foot + 0.2, size[0], highest, change, quantity)
     if title:
         write(figure, size[0] / 2, 0.17, title, ha="center", fontsize=12)
     return figure
@@ -230,14 +232,14 @@ def draw_top_view(axis, image: np.ndarray, grid: OccupancyGrid, colours: str, lo
     return drawn
 
 
-def add_colour_bars(figure, top: float, width: float, highest: float, change: float) -> None:
+def add_colour_bars(figure, top: float, width: float, highest: float, change: float, quantity: str) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
     half = (width - LEFT - 2 * GAP) / 2
     for left, colours, low, high, extend, name in (
-        (LEFT, "Greys", 0.0, highest, "max", "height above the cut [m]"),
-        (LEFT + half + GAP, "RdBu", -change, change, "both", "current − previous [m]"),
+        (LEFT, "Greys", 0.0, highest, "max", quantity),
+        (LEFT + half + GAP, "RdBu", -change, change, "both", "current − previous"),
     ):
         axis = add_panel(figure, left, top, half, 0.09)
         bar = figure.colorbar(

@@ -11,7 +11,8 @@ that the expert leaves soon, and a learned driver may come back to.
 An observation is what is seen now, what was seen a second before, and the speed:
 
 - Three lanes, each cell with how much of a car is in it, so that motion shows below the size of a cell. A car hides the
-  cars behind it. Where there is no road, cells are full: one cannot go there either.
+  cars behind it. Where there is no road, cells are `ROADSIDE`: one cannot go there either, but full cells all along a
+  lane would outshine the few cells of the cars.
 - A speedometer with a needle a few cells wide. Whether a free road says FASTER depends on the driver's own speed, which
   the positions of others do not tell.
 
@@ -31,6 +32,7 @@ IDLE = ACTIONS.index("IDLE")
 SPEED_CHANGE = 0.75  # m/s in a step of one second
 WANTED_SPEED = 18.0  # of the expert, in m/s
 TARGET_SPEEDS = (0.0, 3.0, 6.0, 9.0, 12.0, 15.0, 18.0, 21.0)  # that FASTER and SLOWER choose from
+ROADSIDE = 0.4  # a cell off the road; a car is 1
 N_FRAMES = 10  # simulated frames a second
 LANE_WIDTH, CAR_LENGTH, CAR_WIDTH = 4.0, 5.0, 2.0  # highway-env's, in metres
 START = 300.0  # where on the road the driver starts, in metres
@@ -110,7 +112,7 @@ class TrafficGrid:
 
     def draw_frame(self, places: np.ndarray, y: float, n_lanes: int) -> np.ndarray:
         """Cars and roadsides."""
-        return np.maximum(self.draw_cars(places), self.draw_roadsides(y, n_lanes))
+        return np.maximum(self.draw_cars(places), ROADSIDE * self.draw_roadsides(y, n_lanes))
 
 
 def find_hidden(places: np.ndarray) -> np.ndarray:

@@ -231,15 +231,12 @@ def draw_features(model, scene: DrivingScene, folder: Path) -> list[Path]:
 
         title = f"Scene {scene.number}, {scene.source}: {model.n_components_} features"
         shares = np.mean(model.substates_ > 0, axis=0)
+        quantity = (
+            "height above the cut [m]" if scene.grid.power == 1 else f"height [m] to the power of {scene.grid.power:g}"
+        )
+        arguments = (model.components_, model.policies_, model.classes_.tolist(), scene.grid, shares)
         return save_svg_and_png(
-            lambda: plot_driving_features(
-                model.components_ ** (1 / scene.grid.power),
-                model.policies_,
-                model.classes_.tolist(),
-                scene.grid,
-                shares,
-                title=title,
-            ),
+            lambda: plot_driving_features(*arguments, title=title, quantity=quantity),
             folder / f"{scene.name}-features",
         )
     except ImportError:
