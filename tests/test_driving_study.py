@@ -3,6 +3,7 @@
 import pickle
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from whyact.studies.driving import (
     OPTIONS,
     RAW,
     Design,
+    fit_ours,
     hold_out,
     judge_baselines,
     judge_ours,
@@ -468,3 +470,23 @@ def test_real_boxes_are_read():
             pytest.skip(f"real boxes are not here: no {path}")
         scene = read_boxes_scene(path, frames, None)
         assert scene.observations.shape == (n_observations, 2730)
+
+
+# --- the documented study ---------------------------------------------------------------------------------------------
+
+DOCUMENTED = Path(__file__).parents[1] / "docs" / "results" / "driving"
+
+
+def test_documented_page_is_that_of_its_rows(tmp_path):
+    write_page(DOCUMENTED, tmp_path / "driving.md")
+    assert (tmp_path / "driving.md").read_text() == DOCUMENTED.with_suffix(".md").read_text()
+
+
+def test_documented_row_can_be_had_again():
+    row = read_driving(DOCUMENTED).of("0000", "random").set_index("run").loc[0]
+    scene = read_kitti_scene(find_real_data() / "kitti-tracking", 0, None, None)
+    fold = hold_out(scene, "random", 0, seed=61)
+    measured = judge_ours(fit_ours(scene, fold, OPTIONS), scene, fold)
+    assert measured["accuracy_mmse"] == pytest.approx(row["accuracy_mmse"])
+    assert measured["n_features"] == row["n_features"]
+    assert measured["confusion_mmse"] == row["confusion_mmse"]
