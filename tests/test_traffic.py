@@ -2,9 +2,11 @@
 
 import doctest
 import importlib.util
+import io
 import json
 import subprocess
 import sys
+import zipfile
 from importlib import resources
 
 import numpy as np
@@ -294,6 +296,11 @@ def write_bad_file(path, kind):
     elif kind == "npy":
         np.save(path.with_suffix(".npy"), np.zeros((3, 2)))
         path.write_bytes(path.with_suffix(".npy").read_bytes())
+    elif kind == "larger than memory":
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**8, 10**6)})
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("observations.npy", header.getvalue())
     elif kind == "pickled file":
         import pickle
 
@@ -302,7 +309,7 @@ def write_bad_file(path, kind):
 
 @pytest.mark.parametrize(
     "kind", ["pickle", "no actions", "too few actions", "no rows", "words", "fractions", "episode", "truncated",
-             "flipped", "text", "empty", "npy", "pickled file"],
+             "flipped", "text", "empty", "npy", "larger than memory", "pickled file"],
 )  # fmt: skip
 def test_bad_files_are_refused(tmp_path, kind):
     path = tmp_path / "bad.npz"

@@ -210,10 +210,15 @@ def action_probabilities(substates: np.ndarray, policies: np.ndarray, decisivene
     total = substates.sum(axis=0)[:, None]
     uniform = 1.0 / policies.shape[1]
     mixture = np.where(total > 0, substates.T @ policies / np.where(total > 0, total, 1.0), uniform)
+    return sharpen(mixture, decisiveness)
+
+
+def sharpen(probabilities: np.ndarray, decisiveness: float) -> np.ndarray:
+    """Distributions over the last axis, to the power of tau and normalised again."""
     if decisiveness == 1.0:
-        return mixture
-    powers = (mixture / mixture.max(axis=1, keepdims=True)) ** decisiveness
-    return powers / powers.sum(axis=1, keepdims=True)
+        return probabilities
+    powers = (probabilities / probabilities.max(axis=-1, keepdims=True)) ** decisiveness
+    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 class Simulation(NamedTuple):

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from whyact.model import sharpen
+
 # What is traced of every model, before the single numbers of its state.
 TRACES = ("n_features", "n_active", "log_joint", "log_action_likelihood")
 N_ARRAYS = 3  # a state begins with substates, features and policies
@@ -227,10 +229,7 @@ class Posterior:
 
     def speak_alone(self, policies: np.ndarray) -> np.ndarray:
         """What each feature makes the teacher do where no other is present: its policy, to the power of tau."""
-        if self.decisiveness == 1.0:
-            return policies
-        powers = (policies / policies.max(axis=-1, keepdims=True)) ** self.decisiveness
-        return powers / powers.sum(axis=-1, keepdims=True)
+        return sharpen(policies, self.decisiveness)
 
     def state(self, chain: int, draw: int):
         """Return one draw, in the unit of the observations."""

@@ -82,7 +82,7 @@ class Comparison:
 
     def to_csv(self, path) -> list[Path]:
         """Write `table()`, and the folds beside it as `..._folds.csv`; return both paths."""
-        from whyact.studies.store import write_whole
+        from whyact.files import write_whole
 
         paths = list_files(Path(path))
         for each, table in zip(paths, (self.table(), self.folds), strict=True):

@@ -7,8 +7,6 @@ the environment that the dataset names: it imports and calls whatever that is. S
 
 import io
 import json
-import os
-import tempfile
 import warnings
 import zipfile
 import zlib
@@ -19,9 +17,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whyact.driving.traffic import TrafficDemonstrations, TrafficGrid
+from whyact.files import write_whole
 from whyact.tables import ArgumentError
 
 TRAFFIC_FILE = "traffic.npz"
+# What NumPy and the zip format raise on damaged or hostile bytes, among them arrays larger than memory.
+UNREADABLE = (
+    ValueError, OSError, EOFError, KeyError, MemoryError, NotImplementedError, OverflowError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+# What Minari raises on a dataset that is not what its metadata say.
+DAMAGED = (OSError, ValueError, KeyError, TypeError, AssertionError, NotImplementedError)
 N_SHADES = 255  # the shipped observations are whole numbers up to this
 
 
@@ -108,7 +114,7 @@ def read_arrays(path: Path, content: bytes, names: tuple[str, ...]) -> dict[str,
     try:
         file = np.load(io.BytesIO(content), allow_pickle=False)
         arrays = {name: file[name] for name in file.files} if hasattr(file, "files") else {}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+    except UNREADABLE as error:
         has_pickle = "allow_pickle" in str(error) or "Object arrays" in str(error)
         reason = "it holds pickled objects" if has_pickle else "it is damaged, or another kind of file"
         raise ArgumentError("path", f"{path} is not an NPZ file of plain arrays: {reason}.") from None
@@ -145,17 +151,9 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     content = io.BytesIO()
     np.savez_compressed(content, allow_pickle=False, **arrays)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        write_whole(path, content.getvalue())
     except OSError as error:
         raise ArgumentError("path", f"{path} cannot be written: {error.strerror}.") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content.getvalue())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def read_minari(dataset: Path | str) -> Demonstrations:
@@ -222,14 +220,14 @@ def open_minari(dataset: Path | str) -> Any:
         )  # fmt: skip
     try:
         return MinariStorage.read(folder)
-    except (ValueError, KeyError, TypeError, AssertionError, NotImplementedError) as error:
+    except DAMAGED as error:
         raise ArgumentError("dataset", f"{dataset} is a damaged Minari dataset: {error}.") from None
 
 
 def read_episodes(dataset: Path | str, storage: Any) -> list[dict]:
     try:
         return list(storage.get_episodes(range(storage.total_episodes)))
-    except (OSError, KeyError, ValueError, TypeError, AssertionError) as error:
+    except DAMAGED as error:
         raise ArgumentError("dataset", f"{dataset} is a damaged Minari dataset: {error}.") from None
 
 

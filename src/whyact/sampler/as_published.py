@@ -39,7 +39,12 @@ from whyact.sampler.hyperparameters import (
     expected_features_per_mass,
     floor_at_rounding,
 )
-from whyact.sampler.policies import draw_dirichlet, draw_indicator_counts, log_action_likelihood
+from whyact.sampler.policies import (
+    draw_dirichlet,
+    draw_indicator_counts,
+    log_action_likelihood,
+    log_density_concentration_given_policies,
+)
 from whyact.sampler.settings import AsPublished
 from whyact.sampler.substates import draw_substates
 from whyact.sampler.sweep import SweepInfo
@@ -318,24 +323,12 @@ def draw_noise_as_published(rng, squares, shape, rate, observation_weight, data,
 
 
 @kernel
-def log_density_policy_concentration(concentration, policies, target):
-    """Log density of alpha_phi given the policies."""
-    n_features, n_actions = policies.shape
-    log_density = (target.policy_concentration_shape - 1.0) * math.log(concentration)
-    log_density -= target.policy_concentration_rate * concentration
-    log_density += n_features * (math.lgamma(n_actions * concentration) - n_actions * math.lgamma(concentration))
-    for k in range(n_features):
-        for u in range(n_actions):
-            log_density += (concentration - 1.0) * math.log(policies[k, u])
-    return log_density
-
-
-@kernel
 def draw_policy_concentration(rng, concentration, policies, target):
     """Move alpha_phi by a Metropolis step with a Gamma proposal."""
     proposed, log_ratio = propose_around(rng, concentration, POLICY_PROPOSAL_SHAPE)
-    log_ratio += log_density_policy_concentration(proposed, policies, target)
-    log_ratio -= log_density_policy_concentration(concentration, policies, target)
+    # the density of alpha itself, not of its logarithm
+    log_ratio += log_density_concentration_given_policies(proposed, (policies, target)) - math.log(proposed)
+    log_ratio -= log_density_concentration_given_policies(concentration, (policies, target)) - math.log(concentration)
     return proposed if -rng.standard_exponential() < log_ratio else concentration
 
 

@@ -215,6 +215,30 @@ def draw_empty_features(rng, substates, features, policies, state, target):
 
 
 @kernel
+def fill_residual(d, residual, observed, substates, features, data):
+    """Fill in what all features leave over of dimension d, and in which rows it is observed."""
+    residual[:] = data.observations[:, d]
+    for k in range(len(features)):
+        if features[k, d] != 0.0:
+            for n in range(len(residual)):
+                residual[n] -= substates[k, n] * features[k, d]
+    observed[:] = True
+    for i in range(data.column_splits[d], data.column_splits[d + 1]):
+        observed[data.column_gaps[i]] = False
+
+
+@kernel
+def find_singleton(d, number, features, n_active):
+    """Place of a singleton of dimension d, counted from 0."""
+    for k in range(len(features)):
+        if n_active[k] == 1 and features[k, d] != 0.0:
+            if number == 0:
+                return k
+            number -= 1
+    return -1
+
+
+@kernel
 def draw_births_and_deaths(
     rng, substates, features, policies, scale, weight_scale, birth_rate, policy_concentration, data, target
 ):
@@ -253,15 +277,7 @@ def draw_births_and_deaths(
         is_birth = rng.random() < 0.5
         if (n_singletons == 0 and not is_birth) or (is_birth and len(features) >= target.max_features):
             continue
-        residual[:] = data.observations[:, d]
-        for k in range(len(features)):
-            if features[k, d] != 0.0:
-                for n in range(n_rows):
-                    residual[n] -= substates[k, n] * features[k, d]
-        observed[:] = True
-        for i in range(data.column_splits[d], data.column_splits[d + 1]):
-            observed[data.column_gaps[i]] = False
-
+        fill_residual(d, residual, observed, substates, features, data)
         if is_birth:
             weight = draw_weight(rng, weight_scale, target.positive)
             zero_prior = draw_sparsity(rng, target.sparsity_zero, target.sparsity_nonzero)
@@ -287,13 +303,7 @@ def draw_births_and_deaths(
             n_births += 1
             changed = True
         else:
-            chosen = int(rng.random() * n_singletons)
-            dying = -1
-            for k in range(len(features)):
-                if n_active[k] == 1 and features[k, d] != 0.0:
-                    if chosen == 0:
-                        dying = k
-                    chosen -= 1
+            dying = find_singleton(d, int(rng.random() * n_singletons), features, n_active)
             n_nonzero = 0
             for n in range(n_rows):
                 s = substates[dying, n]

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from whyact.sampler.compiling import kernel
-from whyact.sampler.policies import SMALLEST
+from whyact.sampler.policies import SMALLEST, log_density_concentration_given_policies
 from whyact.sampler.slicing import make_slice_sampler
 
 
@@ -106,19 +106,7 @@ def log_density_odds(odds, arguments):
 draw_slice_odds = make_slice_sampler(log_density_odds)
 
 
-@kernel
-def log_density_decisive_concentration(concentration, arguments):
-    """Log density of log alpha_phi given the policies themselves."""
-    n_features, n_actions, log_sum, shape, rate = arguments
-    return (
-        shape * math.log(concentration)
-        - rate * concentration
-        + n_features * (math.lgamma(n_actions * concentration) - n_actions * math.lgamma(concentration))
-        + concentration * log_sum
-    )
-
-
-draw_slice_decisive_concentration = make_slice_sampler(log_density_decisive_concentration)
+draw_slice_concentration_given_policies = make_slice_sampler(log_density_concentration_given_policies)
 
 
 @kernel
@@ -158,11 +146,5 @@ def draw_decisive_policies(rng, substates, policies, concentration, data, target
         for i in range(n_held):
             for u in range(n_actions):
                 mixtures[held[i], u] = others[i, u] + column[i] * policies[k, u]
-    concentration = draw_slice_decisive_concentration(
-        rng, concentration,
-        (
-            n_features, n_actions, np.log(policies).sum(),
-            target.policy_concentration_shape, target.policy_concentration_rate,
-        ),
-    )  # fmt: skip
+    concentration = draw_slice_concentration_given_policies(rng, concentration, (policies, target))
     return policies, concentration, log_likelihood_of_mixtures(mix_rows(substates, policies, -1), data, target)

@@ -49,6 +49,19 @@ def log_density_concentration(concentration, arguments):
     return log_density
 
 
+@kernel
+def log_density_concentration_given_policies(concentration, arguments):
+    """Log density of log alpha_phi given the policies themselves."""
+    policies, target = arguments
+    n_features, n_actions = policies.shape
+    log_density = target.policy_concentration_shape * math.log(concentration)
+    log_density -= target.policy_concentration_rate * concentration
+    log_density += n_features * (math.lgamma(n_actions * concentration) - n_actions * math.lgamma(concentration))
+    for probability in policies.flat:
+        log_density += (concentration - 1.0) * math.log(probability)
+    return log_density
+
+
 draw_slice_concentration = make_slice_sampler(log_density_concentration)
 
 

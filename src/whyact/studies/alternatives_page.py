@@ -8,11 +8,12 @@ import numpy as np
 import pandas
 
 from whyact.comparison.contestants import CONTESTANTS
+from whyact.files import write_whole
 from whyact.plotting import save_svg_and_png
 from whyact.studies import alternatives
 from whyact.studies.alternatives import DRAW, KINDS, METHODS, N_CHAINS, OWN_MODEL, SAMPLED, SNR_DB, make_stores
 from whyact.studies.markdown import judge, list_names, make_table, say_interval
-from whyact.studies.store import StudyError, read_settings, write_whole
+from whyact.studies.store import StudyError, read_settings
 from whyact.studies.summary import Estimate, average
 
 LABELS = {name: CONTESTANTS[name].label for name in METHODS}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas
 
 from whyact.driving.labels import ACTIONS
+from whyact.files import write_whole
 from whyact.studies.driving import BLOCK_LENGTH, N_FACTORS
 from whyact.studies.driving_scenes import BOXES
 from whyact.studies.driving_tables import (
@@ -25,7 +26,7 @@ from whyact.studies.driving_tables import (
     say_span,
 )
 from whyact.studies.markdown import list_names, make_table
-from whyact.studies.store import StudyError, write_whole
+from whyact.studies.store import StudyError
 
 # Accuracy asked for on random rows, and the largest number of features.
 GOALS = {"0020-boxes": 0.92, "0011-boxes": 0.85, "0000": 0.85}

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from whyact.files import write_whole
 from whyact.plotting import save_svg_and_png
 from whyact.studies.figure2 import plot_figure2
 from whyact.studies.markdown import judge, list_names, make_table, say_interval
 from whyact.studies.measures import __doc__ as measures_text
 from whyact.studies.peers import ACCURACIES, COUNTS
 from whyact.studies.simulations import N_CHAINS
-from whyact.studies.store import StudyError, read_settings, write_whole
+from whyact.studies.store import StudyError, read_settings
 from whyact.studies.summary import CELL, Estimate, Results, average, read_results, root_mean_square
 
 TABLES = {

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from whyact.files import write_whole
+
 try:
     import fcntl
 except ImportError:  # not on Windows: two studies in one folder at once are not noticed there
@@ -25,21 +27,6 @@ LOCK_FILE = ".lock"
 
 class StudyError(Exception):
     """The study cannot go on; the message is for the user."""
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def make_folder(folder: Path) -> None:

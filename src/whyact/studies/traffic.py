@@ -9,7 +9,7 @@ from rich.table import Table
 from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier
 from whyact.driving.agent import compare_drivers, make_drivers
 from whyact.driving.datasets import load_traffic
-from whyact.studies.store import write_whole
+from whyact.files import write_whole
 
 # More features than the demo draws, which wants few enough to look at.
 OPTIONS: dict = {
