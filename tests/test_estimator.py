@@ -357,7 +357,7 @@ def test_a_column_without_numbers_is_named(demo):
 def test_other_width_at_predict_is_refused(fitted):
     with pytest.raises(ValueError, match="X has 3 features, but FeaturePolicyClassifier is expecting 36"):
         fitted.predict(np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="S must have 5 columns"):
+    with pytest.raises(ValueError, match="substates must have 5 columns"):
         fitted.inverse_transform(np.zeros((2, 4)))
 
 
@@ -478,3 +478,15 @@ def test_priors_are_taken(demo):
     many = FeaturePolicyClassifier(**QUICK, priors=Priors(ibp_mass=(50, 1))).fit(demo.X[:80], demo.y[:80])
     few = FeaturePolicyClassifier(**QUICK, priors=Priors(ibp_mass=(1, 500))).fit(demo.X[:80], demo.y[:80])
     assert many.posterior_.traces["ibp_mass"].mean() > 10 * few.posterior_.traces["ibp_mass"].mean()
+
+
+def test_policy_of_substates(fitted, demo):
+    assert np.array_equal(fitted.observations_, demo.X[:80])
+    assert np.array_equal(fitted.classes_[fitted.actions_], demo.y[:80])
+    alone = fitted.policy(0.3 * np.eye(5))  # one feature by itself, however much of it
+    assert np.allclose(alone, fitted.policies_, atol=1e-14)
+    halves = fitted.policy([[0.5, 0.5, 0, 0, 0], [0.0] * 5])
+    assert np.allclose(halves[0], fitted.policies_[:2].mean(axis=0))
+    assert np.allclose(halves[1], 0.2)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        fitted.policy([[1.1, 0, 0, 0, 0]])

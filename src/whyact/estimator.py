@@ -4,10 +4,11 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from whyact.explain import describe
 from whyact.learner import CHAIN_CONSTRAINTS, FeatureLearner, find_unit
-from whyact.model import Priors
+from whyact.model import Priors, action_probabilities
 from whyact.posterior import Posterior
 from whyact.sampler.settings import AsPublished
 
@@ -103,6 +104,10 @@ class FeaturePolicyClassifier(FeatureLearner):
         as `classes_`.
     substates_ : ndarray (N, K)
         How much of each feature is in each demonstration.
+    observations_ : ndarray (N, D)
+        The demonstrations, NaN where an entry is missing. No copy is made if X is an array of float64.
+    actions_ : ndarray (N,)
+        Their actions as indices of `classes_`, -1 where missing.
     noise_variance_ : float
     observation_weight_, action_weight_ : float
         The weights that were used.
@@ -249,6 +254,21 @@ class FeaturePolicyClassifier(FeatureLearner):
         if not isinstance(n_indicators, int | np.integer) or n_indicators < 1:
             raise ValueError(f"sampler: n_indicators must be a whole number above 0, got {n_indicators!r}.")
         return AsPublished(float(birth_probability), float(merge_correlation), int(n_indicators))
+
+    def policy(self, substates):
+        """Probability of each action, (N, U), if so much of each feature is present, and nothing else.
+
+        Parameters
+        ----------
+        substates : array-like (N, K)
+            Between 0 and 1, columns as the rows of `components_`. Without any feature the policy is uniform.
+        """
+        check_is_fitted(self)
+        self._check_has_actions()
+        substates = self._check_substates(substates)
+        if not ((substates >= 0) & (substates <= 1)).all():
+            raise ValueError("substates must be between 0 and 1.")
+        return action_probabilities(substates.T, self._chosen.policies, self.posterior_.decisiveness)
 
     def __str__(self):
         return describe(self) if hasattr(self, "posterior_") else repr(self)

@@ -119,6 +119,7 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         chains = self._run_chains(problem, np.random.SeedSequence(entropy[:4].tolist()), length, X, y)
         posterior = self._summarise(problem, chains)
         self._set_fitted(posterior, problem, classes, int(entropy[4]))
+        self.observations_, self.actions_ = X, actions
         if not posterior.chains_agree:
             warn_user(posterior.agreement(), ChainsDisagreeWarning)
         return self
@@ -296,7 +297,7 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         return Predictor(posterior, problem.target, self.max_prediction_draws, seed)
 
     def _set_fitted(self, posterior, problem, classes, seed):
-        chosen = posterior.chosen_state()
+        chosen = self._chosen = posterior.chosen_state()
         self.posterior_ = posterior
         self.unit_ = posterior.unit
         self.classes_ = classes
@@ -335,10 +336,15 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
     def inverse_transform(self, S):
         """Observations (N, D) that the substates (N, K) make up."""
         check_is_fitted(self)
-        S = np.asarray(S, dtype=float)
-        if S.ndim != 2 or S.shape[1] != self.n_components_:
-            raise ValueError(f"S must have {self.n_components_} columns, one a feature; its shape is {S.shape}.")
-        return S @ self.components_
+        return self._check_substates(S) @ self.components_
+
+    def _check_substates(self, substates) -> np.ndarray:
+        substates = np.asarray(substates, dtype=float)
+        if substates.ndim != 2 or substates.shape[1] != self.n_components_:
+            raise ValueError(
+                f"substates must have {self.n_components_} columns, one a feature; their shape is {substates.shape}."
+            )
+        return substates
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
