@@ -128,7 +128,7 @@ def measure_memory(n_rows, n_dimensions, n_features, n_sweeps):
     target = make_target(Priors(), n_actions=4, n_dimensions=n_dimensions)
     chains = run_chains(
         np.random.SeedSequence(0), data, target, Priors(), n_chains=1, n_burn_in=n_sweeps, n_draws=n_sweeps, thin=1
-    )
+    ).chains
     peak = resident("VmHWM") - before
     draws = sum(chain.features.nbytes + chain.policies.nbytes + chain.levels.nbytes for chain in chains)
     size = X.nbytes / 1e6

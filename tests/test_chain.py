@@ -93,7 +93,7 @@ def test_draws_do_not_depend_on_the_number_of_processes(problem):
             n_draws=30,
             thin=2,
             n_jobs=n_jobs,
-        )
+        ).chains
         for n_jobs in (1, 2)
     ]
     for one, other in zip(*runs, strict=True):
@@ -135,8 +135,8 @@ def test_chains_from_the_truth_and_from_one_feature_end_in_the_same_place(proble
         truth.noise_variance / unit**2, 1000.0, 1.0, 1.0 / unit, 2.0, 1.0, 0.1,
     )  # fmt: skip
     options = {"n_chains": 3, "n_burn_in": 1500, "n_draws": 2000, "thin": 5}
-    from_truth = run_chains(np.random.SeedSequence(1), data, target, Priors(), starts=[start] * 3, **options)
-    from_one = run_chains(np.random.SeedSequence(2), data, target, Priors(), **options)
+    from_truth = run_chains(np.random.SeedSequence(1), data, target, Priors(), starts=[start] * 3, **options).chains
+    from_one = run_chains(np.random.SeedSequence(2), data, target, Priors(), **options).chains
     posteriors = [Posterior(from_truth), Posterior(from_one)]
     assert posteriors[0].modal_n_features == posteriors[1].modal_n_features == 4
     together = Posterior(from_truth + from_one)

@@ -3,6 +3,7 @@
 import copy
 import logging
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -434,8 +435,7 @@ def test_a_person_who_asked_sees_progress(demo, capfd):
     FeaturePolicyClassifier(**QUICK, verbose=1).fit(demo.X[:80], demo.y[:80])
     out, err = capfd.readouterr()
     assert out == ""
-    assert "50/50 sweeps" in err
-    assert "K = " in err
+    assert re.search(r"50/50 sweeps  K \d+  noise 0\.\d+  log joint -?\d+", err)
 
 
 def test_scikit_learn_callbacks_follow_the_fit(demo):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from whyact.demo import load_demo
     from whyact.estimator import FeaturePolicyClassifier
     from whyact.model import Priors, simulate
+    from whyact.model_files import load
     from whyact.posterior import ChainsDisagreeWarning
     from whyact.sampler.settings import AsPublished
 
@@ -33,6 +34,7 @@ _HOMES = {
     "PerActionFeaturesClassifier": "whyact.alternatives.per_action",
     "Priors": "whyact.model",
     "compare": "whyact.comparison",
+    "load": "whyact.model_files",
     "load_demo": "whyact.demo",
     "simulate": "whyact.model",
 }
@@ -48,6 +50,7 @@ __all__ = [
     "PerActionFeaturesClassifier",
     "Priors",
     "compare",
+    "load",
     "load_demo",
     "simulate",
 ]

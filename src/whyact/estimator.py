@@ -89,6 +89,9 @@ class FeaturePolicyClassifier(FeatureLearner):
     n_jobs : int or None, default=None
         Number of processes for the chains (threads in prediction). The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
+    warm_start : bool, default=False
+        Whether a second `fit` draws more from the same posterior: with a larger `n_draws`, and all else as before, it
+        ends with the draws that one fit with that `n_draws` would have had.
     verbose : int, default=0
         1 shows progress.
 
@@ -152,6 +155,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         "prediction": [StrOptions({"mmse", "map"})],
         "unit": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "sampler": [StrOptions({"exact", "as-published"}), AsPublished],
+        "warm_start": ["boolean"],
     }
 
     def __init__(
@@ -175,6 +179,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         sampler="exact",
         n_jobs=None,
         random_state=None,
+        warm_start=False,
         verbose=0,
     ):
         self.n_burn_in = n_burn_in
@@ -196,6 +201,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         self.sampler = sampler
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
 
     def _pose(self, X, actions, n_actions):
@@ -269,6 +275,16 @@ class FeaturePolicyClassifier(FeatureLearner):
         if not ((substates >= 0) & (substates <= 1)).all():
             raise ValueError("substates must be between 0 and 1.")
         return action_probabilities(substates.T, self._chosen.policies, self.posterior_.decisiveness)
+
+    def save(self, path):
+        """Write the fitted model to one netCDF4 file, which appears whole or not at all; `whyact.load` reads it.
+
+        It holds the draws, the demonstrations, the options and where the chains ended, and is readable by xarray and
+        ArviZ (docs/files.md describes it). Set `shape_` before, such as (2, 21, 65), if an observation is a picture.
+        """
+        from whyact.model_files import save
+
+        save(self, path)
 
     def __str__(self):
         return describe(self) if hasattr(self, "posterior_") else repr(self)

@@ -1,7 +1,9 @@
 """What every model that learns from demonstrations shares: input, chains, labels, scikit-learn's face."""
 
+import copy
 import sys
 import warnings
+from contextlib import contextmanager
 from numbers import Integral, Real
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,13 +15,10 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from whyact.model import Demonstrations, Priors, make_demonstrations, make_target
+from whyact.model import Priors, make_demonstrations, make_target
 from whyact.posterior import ChainsDisagreeWarning, Posterior
 from whyact.prediction import Prediction, Predictor
 from whyact.progress import CallbackSupportMixin, SegmentCallbacks, progress_bar, with_callbacks
-
-if TYPE_CHECKING:
-    from whyact.sampler.algorithm import Algorithm
 
 # Observations are brought to this root mean square before sampling. The priors of Table 1 are not free of a unit:
 # they expect a noise variance near 0.001, which at a root mean square of one is the opinion that the signal-to-noise
@@ -49,10 +48,10 @@ CHAIN_CONSTRAINTS: dict = {
 class Problem(NamedTuple):
     """What is given to the chains."""
 
-    data: Demonstrations
+    data: Any  # Demonstrations
     target: Any  # options and hyperpriors, flat for the kernels
     priors: Any
-    algorithm: "Algorithm"
+    algorithm: Any  # an Algorithm
     unit: float = 1.0  # what the observations were divided by
     center: np.ndarray | float = 0.0  # and what was taken off them before
 
@@ -87,7 +86,7 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         def predict_proba(self, X) -> np.ndarray: ...
 
     @with_callbacks
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, checkpoint=None, checkpoint_every=60.0):
         """Infer everything from demonstrations.
 
         Parameters
@@ -96,6 +95,12 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Observations; NaN where an entry is missing.
         y : array-like (N,) or None
             Actions, labels of any sortable type; `missing_action` where one is not known. None: none is known.
+        checkpoint : path or None
+            Folder to keep the run in, made if it is not there. If the process dies, the same call goes on where the
+            last checkpoint was and ends with the same draws, bit by bit, as a run that was never stopped. The folder
+            stays; a finished run is found in it at once.
+        checkpoint_every : float
+            Seconds between two checkpoints. Where writing them is slow there are fewer: they take 2% of the time.
 
         Returns
         -------
@@ -103,26 +108,30 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         before = dict(self.__dict__)
         try:
-            return self._fit(X, y)
+            return self._fit(X, y, checkpoint, checkpoint_every)
         except BaseException:  # also Ctrl-C: the estimator stays as it was
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X, y):
+    def _fit(self, X, y, checkpoint, checkpoint_every):
         self._validate_params()
         length = self._find_length()
         X = self._check_observations(X, reset=True)
         classes, actions = self._check_actions(y, len(X))
-        entropy = check_random_state(self.random_state).randint(0, 2**31, size=5)
+        entropy = check_random_state(self.random_state).randint(0, 2**31, size=5).tolist()
         problem = self._pose(X, actions, max(len(classes), 1))
-        chains = self._run_chains(problem, np.random.SeedSequence(entropy[:4].tolist()), length, X, y)
+        ends, chains = self._run_chains(problem, classes, entropy, length, checkpoint, checkpoint_every, X, y)
         posterior = self._summarise(problem, chains)
-        self._set_fitted(posterior, problem, classes, int(entropy[4]))
-        self.observations_, self.actions_ = X, actions
+        self._set_fitted(posterior, problem, classes, ends.entropy[4])
+        self._keep_run(X, actions, ends)
         if not posterior.chains_agree:
             warn_user(posterior.agreement(), ChainsDisagreeWarning)
         return self
+
+    def _keep_run(self, observations, actions, ends):
+        """What the run was about, and where it ended."""
+        self.observations_, self.actions_, self._ends = observations, actions, ends
 
     def _default_length(self) -> dict[str, int]:
         return LENGTH
@@ -137,32 +146,92 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"n_draws={length['n_draws']} must be at least thin={self.thin}, or no draw is kept.")
         return length
 
-    def _run_chains(self, problem: Problem, seed: np.random.SeedSequence, length: dict[str, Any], X, y):
+    def _run_chains(
+        self, problem: Problem, classes, entropy: list[int], length: dict[str, Any], checkpoint, every, X, y
+    ):
+        """Where the chains end, and their draws."""
         # numba is imported at the first fit, not with the package
-        from whyact.sampler.chain import N_SEGMENTS, run_chains
+        from whyact.checkpoints import Ends, identify
+        from whyact.sampler.chain import N_MILESTONES, run_chains
         from whyact.sampler.compiling import announce_compilation
 
-        callbacks = SegmentCallbacks(self, self._init_callback_context(max_subtasks=N_SEGMENTS), X, y)
-        announce_compilation(self.verbose, problem.algorithm.kernel)
-        with progress_bar(self.verbose, problem.unit) as show:
+        identity = identify(problem, classes, self.thin, length["n_burn_in"], length["n_chains"])
+        with self._keep_checkpoints(checkpoint, every, identity) as checkpoints:
+            entropy, resumed = self._find_earlier_run(checkpoints, identity, problem, entropy, sum_sweeps(length))
+            callbacks = SegmentCallbacks(self, self._init_callback_context(max_subtasks=N_MILESTONES), X, y)
+            announce_compilation(self.verbose, problem.algorithm.kernel)
+            with progress_bar(self.verbose, problem) as show:
 
-            def on_progress(progress):
-                show(progress)
-                return callbacks(progress)
+                def on_progress(progress):
+                    show(progress)
+                    if checkpoints:
+                        checkpoints.keep(progress, entropy)
+                    return progress.at_milestone and callbacks(progress)
 
-            chains = run_chains(
-                seed,
-                problem.data,
-                problem.target,
-                problem.priors,
-                **length,
-                thin=self.thin,
-                n_jobs=self.n_jobs,
-                algorithm=problem.algorithm,
-                on_progress=on_progress,
+                progress = run_chains(
+                    np.random.SeedSequence(entropy[:4]),
+                    problem.data,
+                    problem.target,
+                    problem.priors,
+                    **length,
+                    thin=self.thin,
+                    n_jobs=self.n_jobs,
+                    algorithm=problem.algorithm,
+                    resumed=resumed,
+                    on_progress=on_progress,
+                )
+            if checkpoints:
+                checkpoints.write(progress, entropy)
+            callbacks.end()
+        rng_states = [rng.bit_generator.state for rng in progress.rngs]
+        return Ends(identity, entropy, progress.n_done, progress.states, rng_states), progress.chains
+
+    @contextmanager
+    def _keep_checkpoints(self, folder, every, identity):
+        """Yield the checkpoints in a folder; nothing if there is none to keep them in."""
+        if folder is None:
+            yield None
+            return
+        from whyact.checkpoints import Checkpoints
+
+        if not isinstance(every, int | float) or not every >= 0:
+            raise ValueError(f"checkpoint_every must be a number of seconds, got {every!r}.")
+        checkpoints = Checkpoints(folder, float(every), identity)
+        try:
+            yield checkpoints
+        finally:
+            checkpoints.close()
+
+    def _find_earlier_run(self, checkpoints, identity, problem, entropy, n_sweeps):
+        """What the run's random numbers begin with, and where it was stopped (None: it has not begun)."""
+        found = checkpoints.read(problem.data, problem.target, problem.algorithm.state) if checkpoints else None
+        if found is None and getattr(self, "warm_start", False) and hasattr(self, "_ends"):
+            found = self._go_on(identity)
+        if found is None:
+            return entropy, None
+        begun_with, resumed = found
+        if isinstance(self.random_state, Integral) and begun_with != entropy:
+            raise ValueError(f"random_state={self.random_state} is not what the earlier run began with.")
+        if resumed.n_done > n_sweeps:
+            raise ValueError(
+                f"n_draws asks for {n_sweeps} sweeps in all, but the earlier run has already done {resumed.n_done}."
             )
-        callbacks.end()
-        return chains
+        return begun_with, resumed
+
+    def _go_on(self, identity):
+        """Where the last fit ended; a copy, so that it can be gone back to."""
+        from whyact.checkpoints import make_rng
+        from whyact.sampler.chain import Progress
+
+        ends = self._ends
+        if ends.identity != identity:
+            raise ValueError(
+                "warm_start=True draws more from the same posterior, so the data and all options but n_draws must be "
+                "those of the last fit; set warm_start=False to begin anew."
+            )
+        rngs = [make_rng(state) for state in ends.rng_states]
+        chains = copy.deepcopy(self.posterior_.chains)
+        return ends.entropy, Progress(ends.n_done, ends.n_done, list(ends.states), rngs, chains)
 
     # --- what comes in --------------------------------------------------------------------------------------
 
@@ -351,6 +420,11 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         # Positive features cannot point to where scikit-learn's centred blobs have negative entries.
         tags.classifier_tags.poor_score = self.feature_values == "positive"
         return tags
+
+
+def sum_sweeps(length: dict[str, int]) -> int:
+    """Sweeps of a chain in all."""
+    return length["n_burn_in"] + length["n_draws"]
 
 
 def warn_user(message, category=UserWarning):

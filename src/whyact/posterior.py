@@ -84,11 +84,26 @@ class ChainDraws:
 
     def extend(self, other: "ChainDraws") -> None:
         """Append the draws of a later segment of the same chain."""
-        self._features.append(other.features)
-        self._policies.append(other.policies)
-        self._levels.append(other.levels)
-        self._splits.extend((self._splits[-1] + other.row_splits[1:]).tolist())
-        self._traces.extend(other._traces)
+        self.extend_by_arrays(other.to_arrays())
+
+    def to_arrays(self, first: int = 0) -> dict[str, np.ndarray]:
+        """The draws from `first` on as plain arrays, as `extend_by_arrays` wants them."""
+        rows = slice(self._splits[first], None)
+        return {
+            "features": self.features[rows],
+            "policies": self.policies[rows],
+            "levels": self.levels[rows],
+            "sizes": np.diff(self.row_splits[first:]),  # K of each draw
+            "traces": self._table[first:],  # (draws, names of `traces`)
+        }
+
+    def extend_by_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        """Append draws that were kept as plain arrays."""
+        self._features.append(arrays["features"])
+        self._policies.append(arrays["policies"])
+        self._levels.append(arrays["levels"])
+        self._splits.extend((self._splits[-1] + np.cumsum(arrays["sizes"])).tolist())
+        self._traces.extend(map(tuple, arrays["traces"].tolist()))
 
     @property
     def features(self) -> np.ndarray:
@@ -107,10 +122,16 @@ class ChainDraws:
         return np.array(self._splits, dtype=np.int64)
 
     @property
+    def trace_names(self) -> tuple[str, ...]:
+        return (*TRACES, *self.scalars)
+
+    @property
+    def _table(self) -> np.ndarray:
+        return np.array(self._traces, dtype=float).reshape(len(self), len(self.trace_names))
+
+    @property
     def traces(self) -> dict[str, np.ndarray]:
-        names = (*TRACES, *self.scalars)
-        table = np.array(self._traces, dtype=float).reshape(len(self), len(names))
-        return {name: table[:, i] for i, name in enumerate(names)}
+        return dict(zip(self.trace_names, self._table.T, strict=True))
 
     def state(self, draw: int):
         """Return one draw as a state."""
@@ -218,10 +239,15 @@ class Posterior:
         names = (*TRACES, *self.chains[0].scalars)
         of_chains = [chain.traces for chain in self.chains]
         traces = {name: np.stack([trace[name][: self.n_draws] for trace in of_chains]) for name in names}
-        power = {"noise_variance": 2, "noise_rate": 2, "weight_scale": 1 if self.feature_values == "positive" else 2}
-        for name in power.keys() & traces.keys():
-            traces[name] = traces[name] * self.unit ** power[name]
+        for name, power in self.unit_powers.items():
+            if name in traces:
+                traces[name] = traces[name] * self.unit**power
         return traces
+
+    @property
+    def unit_powers(self) -> dict[str, int]:
+        """Traces that have a unit: which power of that of the observations."""
+        return {"noise_variance": 2, "noise_rate": 2, "weight_scale": 1 if self.feature_values == "positive" else 2}
 
     def to_unit_of_observations(self, features: np.ndarray) -> np.ndarray:
         """Features as the chains hold them, in the unit of the observations."""

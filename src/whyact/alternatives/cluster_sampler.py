@@ -443,7 +443,7 @@ def run(rng, state, observation_weights, data, target):
     return run_sweeps_of_clusters(rng, state, observation_weights, data, target)
 
 
-CLUSTERS = Algorithm("run_sweeps_of_clusters", start, run, log_joint_of_clusters)
+CLUSTERS = Algorithm("run_sweeps_of_clusters", start, run, log_joint_of_clusters, state=ClusterState)
 
 
 @kernel

@@ -119,7 +119,11 @@ class PerActionFeaturesClassifier(PolicyLearner):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X, y):
+    def _fit(self, X, y, checkpoint, checkpoint_every):
+        if checkpoint is not None:
+            raise ValueError(
+                "checkpoint: the features of each action are a run of their own, so there is no one to keep."
+            )
         self._validate_params()
         X = self._check_observations(X, reset=True)
         if y is None:

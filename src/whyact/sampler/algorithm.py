@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from whyact.model import State
+
 
 class Algorithm(NamedTuple):
     """Plain functions of modules, which processes find by name.
@@ -17,3 +19,4 @@ class Algorithm(NamedTuple):
     log_joint: Callable[..., float]  # (state, data, target)
     merge: Callable[..., Any] | None = None  # in the burn-in: (rng, state, data, target, between_kernels) -> state
     anneals: bool = True  # whether the observation weight rises in the burn-in
+    state: type = State

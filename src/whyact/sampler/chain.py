@@ -1,10 +1,11 @@
 """Run several chains: each repeats the sweep, and keeps every `thin`-th draw (Sec. 4.2).
 
 A chain goes on in segments (rng, state) -> (rng, state, draws). Where a chain is cut does not change its draws, so
-neither does the number of processes.
+neither does the number of processes, nor a stop in between: `Progress` is all that a run needs to go on.
 """
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import joblib
@@ -23,17 +24,23 @@ SHARE_OF_ANNEALING = 2 / 3
 # Features are merged at these shares of the burn-in, if it is long enough to be worth it.
 SHARES_OF_MERGING = (2 / 3, 5 / 6, 0.95)
 SHORTEST_BURN_IN_WITH_MERGING = 300
-N_SEGMENTS = 20
+# A run has so many milestones, at which it may be stopped early; where they are does not depend on the clock.
+N_MILESTONES = 20
 # Sweeps between two looks at the keyboard.
 SWEEPS_PER_CALL = 20
+# About how long the chains run between two reports of their progress.
+SECONDS_PER_SEGMENT = 1.0
 
 
 class Progress(NamedTuple):
-    """How far the chains are; given to the caller after each segment."""
+    """How far the chains are: all that they need to go on."""
 
     n_done: int  # sweeps of each chain
     n_total: int
     states: list[Any]  # the present state of each chain
+    rngs: list[np.random.Generator]
+    chains: list[ChainDraws]  # the draws kept so far
+    at_milestone: bool = False
 
 
 def anneal(n_burn_in: int, observation_weight: float) -> np.ndarray:
@@ -108,39 +115,55 @@ def run_chains(
     n_jobs: int | None = None,
     starts: list | None = None,
     algorithm: Algorithm = EXACT,
+    resumed: Progress | None = None,
     on_progress: Callable[[Progress], bool | None] | None = None,
-) -> list[ChainDraws]:
+) -> Progress:
     """Run independent chains, each with its own stream, in `n_jobs` processes.
 
-    `on_progress` is called between segments; if it returns True, the run stops early once there are draws.
+    `resumed` is where an earlier run with the same arguments was; its lists are extended. `on_progress` is called
+    between segments; if it returns True at a milestone, the run stops early once there are draws.
     """
-    rngs = [np.random.Generator(np.random.PCG64(child)) for child in seed.spawn(n_chains)]
-    states = starts or [algorithm.start(rng, data, target, priors) for rng in rngs]
-    chains = [ChainDraws(state, target.n_levels) for state in states]
-    weights = np.full(n_burn_in + n_draws, target.observation_weight)
+    if resumed is None:
+        rngs = [np.random.Generator(np.random.PCG64(child)) for child in seed.spawn(n_chains)]
+        states = starts or [algorithm.start(rng, data, target, priors) for rng in rngs]
+        progress = Progress(0, 0, states, rngs, [ChainDraws(state, target.n_levels) for state in states])
+    else:
+        progress = resumed
+    n_total = n_burn_in + n_draws
+    states, rngs, chains = progress.states, progress.rngs, progress.chains
+    progress = progress._replace(n_total=n_total)
+    weights = np.full(n_total, target.observation_weight)
     if algorithm.anneals:
         weights[:n_burn_in] = anneal(n_burn_in, target.observation_weight)
     if joblib.effective_n_jobs(n_jobs) > 1:  # compile here once, so that the processes find it in the cache
         throwaway = np.random.default_rng(0)
         run_segment(throwaway, states[0], weights[:1], 0, n_burn_in, thin, data, target, algorithm)
+    milestones = find_milestones(n_total)
+    n_sweeps = SWEEPS_PER_CALL
     # joblib maps large arrays into its processes, by default read-only, which would be another type for the kernels
     with joblib.Parallel(n_jobs=n_jobs, mmap_mode="c") as pool:
-        for first, last in split_into_segments(len(weights)):
+        while progress.n_done < n_total:
+            first = progress.n_done
+            milestone = min(sweep for sweep in milestones if sweep > first)
+            last = min(first + n_sweeps, milestone)
+            started = time.perf_counter()
             segments = pool(
                 joblib.delayed(run_segment)(
                     rng, state, weights[first:last], first, n_burn_in, thin, data, target, algorithm
                 )
                 for rng, state in zip(rngs, states, strict=True)
             )
+            per_second = (last - first) / max(time.perf_counter() - started, 1e-9)
+            n_sweeps = max(1, min(2 * n_sweeps, int(per_second * SECONDS_PER_SEGMENT)))
             for i, (rng, state, draws) in enumerate(segments):
                 rngs[i], states[i] = rng, state
                 chains[i].extend(draws)
-            if on_progress and on_progress(Progress(last, len(weights), states)) and len(chains[0]):
+            progress = progress._replace(n_done=last, at_milestone=last == milestone)
+            if on_progress and on_progress(progress) and progress.at_milestone and len(chains[0]):
                 break
-    return chains
+    return progress
 
 
-def split_into_segments(n_sweeps: int) -> Iterator[tuple[int, int]]:
-    """Cut the run into at most N_SEGMENTS parts of about equal length."""
-    edges = np.unique(np.linspace(0, n_sweeps, N_SEGMENTS + 1).astype(int))
-    return zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+def find_milestones(n_total: int) -> list[int]:
+    """Sweeps that cut a run into at most N_MILESTONES parts of about equal length."""
+    return np.unique(np.linspace(0, n_total, N_MILESTONES + 1).astype(int))[1:].tolist()

@@ -1,0 +1,62 @@
+"""The command line. Each module holds the commands of one purpose; here they come together.
+
+Only typer is imported before a command runs: `whyact --help` must answer at once.
+"""
+
+import sys
+
+import typer
+
+from whyact.cli.comparison import compare
+from whyact.cli.demo import demo
+from whyact.cli.fitting import fit, resume
+from whyact.cli.models import explain, info, predict, report
+from whyact.cli.simulating import simulate
+from whyact.cli.studies import study
+
+app = typer.Typer(help="Learn why a teacher acts.", no_args_is_help=True)
+for command in (fit, resume, predict, explain, report, info, simulate, compare, demo):
+    app.command()(command)
+app.add_typer(study, name="study")
+
+
+@app.callback()
+def callback() -> None:
+    """Learn why a teacher acts."""
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    from whyact import __version__
+
+    typer.echo(__version__)
+
+
+# typer has its own copy of click in later versions, so the exception is found where it is.
+UserError = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+
+def main() -> None:
+    """What the command `whyact` runs: errors in one sentence on standard error.
+
+    Exit codes: 0 done; 1 failed, though rightly called; 2 wrongly called, or a file that cannot be used; 130 stopped
+    by Ctrl-C.
+    """
+    try:
+        sys.exit(app(standalone_mode=False))
+    except UserError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()  # type: ignore[attr-defined]
+        else:
+            print(f"whyact: {' '.join(error.format_message().split())}", file=sys.stderr)  # type: ignore[attr-defined]
+        sys.exit(error.exit_code)  # type: ignore[attr-defined]
+    except (KeyboardInterrupt, typer.Abort):
+        print("whyact: stopped.", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # the reader of a pipe has left, as `head` does; Python would complain once more when it closes its end
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

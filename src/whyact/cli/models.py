@@ -1,0 +1,234 @@
+"""`whyact predict`, `explain`, `report` and `info`: what a model file knows."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from whyact.cli.arguments import Refusal, check_output, check_shape, load, parse_shape, user_errors
+
+Model = Annotated[Path, typer.Argument(help="Model file that `whyact fit` wrote.", show_default=False)]
+Rows = Annotated[
+    str,
+    typer.Argument(
+        help="File of observations, as for `whyact fit`; other columns are ignored.", show_default=False, metavar="FILE"
+    ),
+]
+
+
+def predict(
+    model: Model,
+    file: Rows,
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="CSV file to write; - for standard output.", show_default=False)
+    ] = "-",
+    prediction: Annotated[
+        str | None, typer.Option(help="mmse averages over draws, map is quick.", show_default="as fitted")
+    ] = None,
+    n_jobs: Annotated[int, typer.Option(help="Threads.", show_default="all cores")] = -1,
+) -> None:
+    """Predict the action for each row of a file of any length.
+
+    Writes the action, the probability of each, the features that spoke with their shares, how much of the observation
+    the features explain (familiarity), and whether that is so little that nobody should rely on it (unfamiliar).
+    """
+    check_output(Path(out), file, model)
+    check_threads(n_jobs)
+    found = load(model).set_params(n_jobs=n_jobs)
+    if prediction is not None:
+        found.set_params(prediction=prediction)
+    with user_errors():
+        from whyact.predictions_file import open_predictions
+        from whyact.tables import open_rows
+
+        found._validate_params()
+        blocks = open_rows(file, find_columns(found))
+        with open_predictions(out, found.classes_) as writer:
+            for judged in judge_blocks(found, blocks):
+                writer.write(judged.probabilities, judged.substates, judged.familiarity)
+
+
+def judge_blocks(model, blocks) -> Iterator:
+    """Predictions of blocks of rows, of which the names of the columns are already checked."""
+    for block in blocks:
+        yield model.judge(name_columns(model, block))
+
+
+def find_columns(model) -> list[str]:
+    return list(getattr(model, "feature_names_in_", [f"x{d}" for d in range(model.n_features_in_)]))
+
+
+def name_columns(model, block):
+    """A block as the data frame that scikit-learn expects of a model fitted to one."""
+    if not hasattr(model, "feature_names_in_"):
+        return block
+    import pandas
+
+    return pandas.DataFrame(block, columns=model.feature_names_in_, copy=False)
+
+
+def check_threads(n_jobs: int) -> None:
+    if n_jobs == 0:
+        raise Refusal("--n-jobs: 0 threads would never end.")
+
+
+def explain(
+    model: Model,
+    file: Rows,
+    row: Annotated[
+        list[int] | None, typer.Option(help="Number of a row, the first is 0; may be given several times.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="CSV file for all terms, instead of a text.", show_default=False),
+    ] = None,
+    nearest: Annotated[int, typer.Option(min=0, help="How many similar demonstrations to name.")] = 3,
+    interval: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.9,
+) -> None:
+    """Say why the teacher would act so: what each feature speaks for, what nothing explains, what would change it.
+
+    Without --row all rows are explained.
+    """
+    if out is not None:
+        check_output(out, file, model)
+    found = load(model)
+    with user_errors():
+        from dataclasses import replace
+
+        from whyact.files import write_whole
+        from whyact.reasons import Explanations
+        from whyact.tables import open_rows
+
+        rows = None if row is None else list(dict.fromkeys(row))
+        numbers, values = gather_rows(open_rows(file, find_columns(found)), rows)
+        explained = found.explain(name_columns(found, values), n_nearest=nearest, interval=interval)
+        reasons = Explanations([replace(one, row=number) for number, one in zip(numbers, explained, strict=True)])
+        if out is None:
+            typer.echo(str(reasons))
+            return
+        write_whole(out, reasons.to_frame().to_csv(index=False))
+    typer.echo(f"Written: {out}")
+
+
+def gather_rows(blocks, wanted: list[int] | None):
+    """Numbers and values of the wanted rows of a file, or of all."""
+    import numpy as np
+
+    if wanted is not None and min(wanted) < 0:
+        raise Refusal(f"--row: {min(wanted)} is less than 0, the number of the first row.")
+    first = 0
+    found: dict[int, np.ndarray] = {}
+    for block in blocks:
+        for number in range(first, first + len(block)) if wanted is None else wanted:
+            if first <= number < first + len(block):
+                found[number] = block[number - first]
+        first += len(block)
+        if wanted is not None and len(found) == len(wanted):
+            break
+    for number in wanted or []:
+        if number not in found:
+            raise Refusal(f"--row: there is no row {number}; the file has {first} rows, from 0 to {first - 1}.")
+    numbers = list(found) if wanted is None else wanted
+    return numbers, np.array([found[number] for number in numbers])
+
+
+def report(
+    model: Model,
+    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.", show_default=False)],
+    test: Annotated[
+        str | None,
+        typer.Option(help="Demonstrations that were not learned from, to measure honestly.", show_default=False),
+    ] = None,
+    action: Annotated[
+        str | None, typer.Option(help="Column with the action in --test.", show_default="actions in NPZ and Minari")
+    ] = None,
+    shape: Annotated[
+        str | None, typer.Option(help="Axes of a picture, such as 8,8 or 2,21,65.", show_default="as in fit")
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="bars, image, or curve for columns that follow each other in time.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.", show_default="name of the file")] = None,
+) -> None:
+    """Write one page about a model: what was found, why each demonstration went as it did, how far to trust it.
+
+    The page is one file that needs no network.
+    """
+    check_output(out, model, *([] if test is None else [test]))
+    sizes = parse_shape(shape)
+    if kind not in (None, "bars", "image", "curve"):
+        raise Refusal(f"--kind: {kind!r} is not one of bars, image and curve.")
+    found = load(model)
+    check_shape(sizes, found.n_features_in_)
+    if kind in ("bars", "curve"):
+        sizes = None
+    elif sizes is None:
+        sizes = getattr(found, "shape_", None)
+    with user_errors():
+        from whyact.report import write_report
+
+        held_out = None if test is None else read_test(found, test, action)
+        write_report(found, out, shape=sizes, kind=kind, test=held_out, title=title or model.name, source=model.name)
+    typer.echo(f"Written: {out}")
+
+
+def read_test(model, path: str, action: str | None):
+    """Observations and actions that were not learned from."""
+    from whyact.tables import read_demonstrations
+
+    table = read_demonstrations(path, action=action, columns=find_columns(model))
+    known = table.y.notna().to_numpy()
+    X = table.X[known] if hasattr(model, "feature_names_in_") else table.X[known].to_numpy()
+    return X, table.y[known].to_numpy()
+
+
+def info(model: Model) -> None:
+    """Say what is in a model file: from what, how and with which version it was fitted, and what it found."""
+    found = load(model)
+    with user_errors():
+        import json
+
+        from whyact.explain import describe
+        from whyact.netcdf import read_netcdf
+
+        about = read_netcdf(model)["/"].attributes
+        n_rows, n_columns = found.observations_.shape
+        changed = {name: value for name, value in json.loads(about["settings"]).items() if differs(name, value)}
+        lines = {
+            "file": f"{model}, {model.stat().st_size / 1e6:.2f} MB, schema {about['whyact_schema']}",
+            "written by": f"whyact {about['whyact_version']} with {say_versions(about['libraries'])}",
+            "learned from": f"{n_rows} demonstrations of {n_columns} columns{say_shape(found)}",
+            "columns": shorten(find_columns(found)),
+            "actions": shorten([str(label) for label in found.classes_]) or "none",
+            "chains": f"{found.posterior_.n_chains} of {found.posterior_.n_draws} draws, {about['n_done']} sweeps each",
+            "options": ", ".join(f"{name}={value}" for name, value in changed.items()) or "all as by default",
+        }
+        for name, text in lines.items():
+            typer.echo(f"{name + ':':14}{text}")
+        typer.echo(describe(found))
+
+
+def differs(name: str, value) -> bool:
+    """Whether an option is not what it is by default."""
+    from inspect import signature
+
+    from whyact.estimator import FeaturePolicyClassifier
+
+    return value != signature(FeaturePolicyClassifier).parameters[name].default
+
+
+def say_versions(text: str) -> str:
+    import json
+
+    return ", ".join(f"{name} {version}" for name, version in json.loads(text).items())
+
+
+def say_shape(model) -> str:
+    shape = getattr(model, "shape_", None)
+    return "" if shape is None else f" ({' x '.join(map(str, shape))})"
+
+
+def shorten(names: list[str], n_shown: int = 10) -> str:
+    more = f" and {len(names) - n_shown} more" if len(names) > n_shown else ""
+    return ", ".join(names[:n_shown]) + more
