@@ -117,11 +117,28 @@ class Predictor:
         return predict_rows_by_mixture
 
     @cached_property
-    def _many_draws(self):
+    def many_draws(self) -> "FlatDraws":
+        """The draws that MMSE averages over."""
         return self.flatten(spread_over_chains(self.posterior, self.max_draws))
 
     @cached_property
-    def _best_draw(self):
+    def labels(self) -> np.ndarray:
+        """Which feature of the chosen draw each row of `many_draws.features` is, -1 for none, (sum of K,)."""
+        splits = [chain.row_splits for chain in self.posterior.chains]
+        return np.concatenate(
+            [
+                self.posterior.labels[chain][splits[chain][draw] : splits[chain][draw + 1]]
+                for chain, draw in pick_draws(self.posterior, self.max_draws)
+            ]
+        )
+
+    @property
+    def n_rounds(self) -> int:
+        """How many numbers MMSE averages for each row."""
+        return N_KEPT * (len(self.many_draws.splits) - 1)
+
+    @cached_property
+    def _best_draw(self) -> "FlatDraws":
         return self.flatten([self.posterior.chosen_state()])
 
     def log_density(self, observations: np.ndarray) -> np.ndarray:
@@ -134,7 +151,7 @@ class Predictor:
         from whyact.sampler.interrupts import interrupts_between_kernels
         from whyact.sampler.new_rows import weigh_row
 
-        draws = self._many_draws
+        draws = self.many_draws
         observations, missing = self._scale(observations)
         log_weights = np.empty((len(observations), len(draws.splits) - 1))
         with single_threaded_blas(), interrupts_between_kernels() as deliver_interrupt:
@@ -159,13 +176,13 @@ class Predictor:
         self, observations: np.ndarray, *, one_draw: bool, maximise: bool, n_jobs: int | None = None
     ) -> Prediction:
         """Predict rows (NaN where missing), given in the unit of the observations."""
-        draws = self._best_draw if one_draw else self._many_draws
+        draws = self._best_draw if one_draw else self.many_draws
         n_kept = 0 if maximise else N_KEPT_OF_ONE_DRAW if one_draw else N_KEPT
         return self._run(observations, draws, n_kept, n_jobs, keep_substates=one_draw)[0]
 
     def record(self, observations: np.ndarray, *, n_jobs: int | None = None) -> "Rounds":
         """Every round that the MMSE prediction averages over, with the same random numbers."""
-        return self._run(observations, self._many_draws, N_KEPT, n_jobs, keep_rounds=True)[1]
+        return self._run(observations, self.many_draws, N_KEPT, n_jobs, keep_rounds=True)[1]
 
     def _run(
         self,
