@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+import re
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -305,3 +307,14 @@ def test_what_cannot_be_explained_gets_a_sentence(fitted, demo):
             fitted.explain(demo.X[80:81], interval=interval)
     with pytest.raises(NotFittedError):
         FeaturePolicyClassifier().explain(demo.X)
+
+
+def test_the_example_of_the_documentation_runs(capsys):
+    text = (Path(__file__).parent.parent / "docs" / "explain.md").read_text()
+    exec(compile(re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1), "explain.md", "exec"), {})
+    shown = re.search(r"prints\n\n```\n(.*?)```", text, re.DOTALL).group(1)
+    printed = capsys.readouterr().out
+    # other machines round differently, and a chain is long: words, not digits
+    words = re.compile(r"[-+]?\d+\.\d+")
+    assert words.sub("", printed).splitlines()[0] == words.sub("", shown).splitlines()[0]
+    assert len(printed.splitlines()) >= 10

@@ -103,6 +103,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal of POSIX")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_is_heard_between_blocks(n_jobs):
     process = subprocess.Popen(
