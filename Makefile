@@ -27,6 +27,7 @@ lint: .venv/installed
 # ratios against matrix products and literal NumPy, side by side in one process
 bench: .venv/installed
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/prediction.py
 
 # simulation-based calibration at its large size, about five minutes
 calibration: .venv/installed

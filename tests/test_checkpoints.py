@@ -35,8 +35,8 @@ class Stop(Exception):
     """The process dies."""
 
 
-def stop_at(monkeypatch, which):
-    """Let the n-th checkpoint be the last thing that happens."""
+def fit_until(which, model, X, y, folder, monkeypatch):
+    """Fit, and let the n-th checkpoint be the last thing that happens."""
     write = checkpoints.Checkpoints._write
     count = iter(range(10**9))
 
@@ -45,7 +45,10 @@ def stop_at(monkeypatch, which):
         if next(count) == which:
             raise Stop
 
-    monkeypatch.setattr(checkpoints.Checkpoints, "_write", write_and_stop)
+    with monkeypatch.context() as context:
+        context.setattr(checkpoints.Checkpoints, "_write", write_and_stop)
+        with pytest.raises(Stop):
+            model.fit(X, y, checkpoint=folder, checkpoint_every=0)
 
 
 def assert_same_draws(one, other):
@@ -75,9 +78,7 @@ def test_every_sampler_goes_on_where_it_was(model, demo, tmp_path, often, monkey
     straight = clone(model).fit(X, y)
     for which in (0, 3, 6):
         folder = tmp_path / str(which)
-        with monkeypatch.context() as context, pytest.raises(Stop):
-            stop_at(context, which)
-            clone(model).fit(X, y, checkpoint=folder, checkpoint_every=0)
+        fit_until(which, clone(model), X, y, folder, monkeypatch)
         assert_same_draws(clone(model).fit(X, y, checkpoint=folder, checkpoint_every=0), straight)
 
 
@@ -106,9 +107,7 @@ def test_a_hundred_kills_lose_nothing(demo, tmp_path, often):
 def test_processes_do_not_change_a_resumed_run(demo, tmp_path, often, monkeypatch):
     X, y = demo.X[:60], demo.y[:60]
     straight = FeaturePolicyClassifier(**OPTIONS).fit(X, y)
-    with monkeypatch.context() as context, pytest.raises(Stop):
-        stop_at(context, 2)
-        FeaturePolicyClassifier(**OPTIONS).fit(X, y, checkpoint=tmp_path, checkpoint_every=0)
+    fit_until(2, FeaturePolicyClassifier(**OPTIONS), X, y, tmp_path, monkeypatch)
     assert_same_draws(FeaturePolicyClassifier(**OPTIONS, n_jobs=2).fit(X, y, checkpoint=tmp_path), straight)
 
 
@@ -128,9 +127,7 @@ def test_a_finished_run_is_found_at_once_and_can_be_made_longer(demo, tmp_path, 
 def test_an_unseeded_run_goes_on_with_its_own_random_numbers(demo, tmp_path, often, monkeypatch):
     X, y = demo.X[:60], demo.y[:60]
     options = OPTIONS | {"random_state": None}
-    with monkeypatch.context() as context, pytest.raises(Stop):
-        stop_at(context, 3)
-        FeaturePolicyClassifier(**options).fit(X, y, checkpoint=tmp_path / "a", checkpoint_every=0)
+    fit_until(3, FeaturePolicyClassifier(**options), X, y, tmp_path / "a", monkeypatch)
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     one, other = (FeaturePolicyClassifier(**options).fit(X, y, checkpoint=tmp_path / name) for name in "ab")
     assert_same_draws(one, other)
@@ -147,9 +144,10 @@ def test_a_part_that_no_state_speaks_of_is_written_again(demo, tmp_path, often, 
             raise Stop
         write(path, groups)
 
-    with monkeypatch.context() as context, pytest.raises(Stop):
+    with monkeypatch.context() as context:
         context.setattr(checkpoints, "write_netcdf", die_before_the_state)
-        FeaturePolicyClassifier(**OPTIONS).fit(X, y, checkpoint=tmp_path, checkpoint_every=0)
+        with pytest.raises(Stop):
+            FeaturePolicyClassifier(**OPTIONS).fit(X, y, checkpoint=tmp_path, checkpoint_every=0)
     assert_same_draws(FeaturePolicyClassifier(**OPTIONS).fit(X, y, checkpoint=tmp_path), straight)
 
 
@@ -215,7 +213,7 @@ def test_folders_that_cannot_be_used_are_refused(demo, tmp_path):
     X, y = demo.X[:60], demo.y[:60]
     quick = FeaturePolicyClassifier(n_burn_in=5, n_draws=5, n_chains=1, random_state=0)
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ValueError, match="checkpoint: the folder .* cannot be used"):
+    with pytest.raises(ValueError, match=r"checkpoint: the folder .* cannot be used"):
         quick.fit(X, y, checkpoint=tmp_path / "file")
     with pytest.raises(ValueError, match=r"checkpoint: the folder .* holds other files \(file\)"):
         quick.fit(X, y, checkpoint=tmp_path)

@@ -196,12 +196,12 @@ def test_a_newer_file_is_refused(change):
 def test_what_cannot_be_saved_is_said(model, demo, tmp_path):
     with pytest.raises(NotFittedError):
         FeaturePolicyClassifier().save(tmp_path / "model.nc")
-    with pytest.raises(ModelFileError, match="the folder .* does not exist"):
+    with pytest.raises(ModelFileError, match=r"the folder .* does not exist"):
         model.save(tmp_path / "no" / "model.nc")
     with pytest.raises(ModelFileError, match=r"cannot be written: Is a directory"):
         model.save(tmp_path)
     bad = FeaturePolicyClassifier(**QUICK).fit(demo.X[:80], ["a\0b", "c"] * 40)
-    with pytest.raises(ModelFileError, match="y: the action .* holds a zero character"):
+    with pytest.raises(ModelFileError, match=r"y: the action .* holds a zero character"):
         bad.save(tmp_path / "model.nc")
     assert not list(tmp_path.iterdir())
 

@@ -95,7 +95,7 @@ def test_density_of_a_row_is_estimated_without_bias():
     draws = ChainDraws(state, 5)
     for _ in range(4000):
         draws.append(state, 0.0, 0.0)
-    flat = Predictor(Posterior([draws]), target, 4000, 0)._many_draws
+    flat = Predictor(Posterior([draws]), target, 4000, 0).many_draws
     log_weights = np.empty(4000)
     weigh_row(rng, np.nan_to_num(row), np.array([1]), 5, flat, log_weights)
     ratio = np.exp(log_weights - sum_over_substates(state, row, 0.7, 5))

@@ -10,6 +10,7 @@ from whyact.explain import describe
 from whyact.learner import CHAIN_CONSTRAINTS, FeatureLearner, find_unit
 from whyact.model import Priors, action_probabilities
 from whyact.posterior import Posterior
+from whyact.reasons import Explanations, explain_rows
 from whyact.sampler.settings import AsPublished
 
 # The paper runs 10,000 sweeps (Table 1) and says nothing of a burn-in, or of chains.
@@ -285,6 +286,44 @@ class FeaturePolicyClassifier(FeatureLearner):
         from whyact.model_files import save
 
         save(self, path)
+
+    def explain(self, X, *, n_nearest: int = 3, interval: float = 0.9) -> Explanations:
+        """Reasons for what `predict_proba` says of each row.
+
+        Which features are present, how much each speaks for each action (terms that add up to the probability), and how
+        sure that is; which part of the observation each feature covers, and what none explains; the demonstrations most
+        alike; the smallest change of the substates that would change the action.
+
+        Parameters
+        ----------
+        X : array-like (N, D)
+            Observations; NaN where an entry is missing.
+        n_nearest : int, default=3
+            How many demonstrations to name.
+        interval : float, default=0.9
+            Probability of the intervals.
+
+        Returns
+        -------
+        Explanations
+            A sequence of `Explanation`; `str()` of it, or of one, is a text, and `to_frame()` a table.
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+        >>> reasons = model.fit(demo.X[:80], demo.y[:80]).explain(demo.X[80:])
+        >>> bool(abs(reasons[0].terms.value.sum(axis=0) - model.predict_proba(demo.X[80:81])[0]).max() < 1e-12)
+        True
+        """
+        check_is_fitted(self)
+        self._check_has_actions()
+        if not isinstance(n_nearest, int | np.integer) or n_nearest < 0:
+            raise ValueError(f"n_nearest must be a whole number, 0 or more, got {n_nearest!r}.")
+        if not isinstance(interval, int | float | np.floating) or not 0 < interval < 1:
+            raise ValueError(f"interval must be a probability between 0 and 1, got {interval!r}.")
+        return explain_rows(self, self._check_observations(X, reset=False), n_nearest, interval)
 
     def __str__(self):
         return describe(self) if hasattr(self, "posterior_") else repr(self)

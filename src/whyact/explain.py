@@ -83,12 +83,23 @@ def say_how_many(model, what: str) -> str:
     )
 
 
-def say_looks(entries, names, n_entries: int, form: str = "{:.2f}") -> str:
-    """Name the strongest entries."""
+def find_strongest(entries) -> list[int]:
+    """The entries worth naming, strongest first."""
     order = np.argsort(-np.abs(entries))
-    named = [d for d in order if abs(entries[d]) > WORTH_NAMING * abs(entries[order[0]])]
+    return [d for d in order if abs(entries[d]) > WORTH_NAMING * abs(entries[order[0]])]
+
+
+def say_looks(entries, names, n_entries: int, form: str = "{:.2f}") -> str:
+    """Name the strongest entries with their values."""
+    named = find_strongest(entries)
     rest = f" and {len(named) - n_entries} more" if len(named) > n_entries else ""
     return ", ".join(f"{names[d]} {form.format(entries[d])}" for d in named[:n_entries]) + rest
+
+
+def name_strongest(entries, names, n_entries: int) -> str:
+    """Name the strongest entries, in few words."""
+    named = find_strongest(entries)
+    return ", ".join(str(names[d]) for d in named[:n_entries]) + (", ..." if len(named) > n_entries else "")
 
 
 def say_policy(model, k: int) -> str:

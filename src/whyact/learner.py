@@ -244,7 +244,8 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             if "could not convert" in str(error):
                 raise ValueError(f"X must hold numbers: {error}.") from None
             raise
-        largest = float(np.abs(X[~np.isnan(X)]).max(initial=0.0))
+        # the extremes, NaN aside, without a copy
+        largest = max(float(np.fmax.reduce(X, axis=None, initial=0)), -float(np.fmin.reduce(X, axis=None, initial=0)))
         if largest / (1.0 if reset else self.unit_) > LARGEST or (reset and 0 < largest < 1 / LARGEST):
             raise ValueError(f"X holds values of size {largest:.0e}, whose squares overflow; choose another unit.")
         if not reset:
@@ -401,6 +402,21 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
     def transform(self, X):
         """How much of each feature of `components_` is in each row, (N, K), without looking at actions."""
         return self._predict(X, one_draw=True, maximise=self.prediction == "map").substates
+
+    def judge(self, X) -> Prediction:
+        """All that is said about each row, at once: `predict_proba`, `transform` and `familiarity`.
+
+        Returns a `Prediction`, a named tuple of `probabilities` (N, U), `substates` (N, K) and `familiarity` (N,). U is
+        0 if fit has seen no action.
+        """
+        check_is_fitted(self)
+        X = self._check_observations(X, reset=False)
+        use_map = self.prediction == "map"
+        judged = self._predictor.predict(X, one_draw=use_map, maximise=use_map, n_jobs=self.n_jobs)
+        if not use_map:  # the average over many draws has no substates: their features differ
+            chosen = self._predictor.predict(X, one_draw=True, maximise=False, n_jobs=self.n_jobs)
+            judged = judged._replace(substates=chosen.substates)
+        return judged._replace(probabilities=judged.probabilities[:, : len(self.classes_)])
 
     def inverse_transform(self, S):
         """Observations (N, D) that the substates (N, K) make up."""

@@ -324,38 +324,56 @@ class Posterior:
 
     # --- features over all draws ----------------------------------------------------------------------------
 
-    def align(self, reference: DrawId | None = None, interval: float = 0.9) -> AlignedFeatures:
-        """Match the features of every draw to those of a reference draw (the best one), and summarise them.
+    def match(self, reference: DrawId) -> list[np.ndarray]:
+        """For each chain, which feature of the reference draw each row of `features` is, and -1 for none of them.
 
-        Their order is that of `chosen_state`.
-
-        Two features are alike as far as both their entries and their substates are: the similarity is the product
-        of the two cosines, which does not depend on the scale of either. Clusters are alike as far as their rows are.
-        The assignment maximises its sum; pairs less alike than SAME_FEATURE stay unmatched.
+        Features of the reference draw are counted as in `chosen_state`. Two features are alike as far as both their
+        entries and their substates are: the similarity is the product of the two cosines, which does not depend on the
+        scale of either. Clusters are alike as far as their rows are. The assignment maximises its sum; pairs less alike
+        than SAME_FEATURE stay unmatched.
         """
         from scipy.optimize import linear_sum_assignment
 
+        chosen = self.chosen_state(reference)
+        unit_features, unit_substates = normalise(chosen.features), normalise(chosen.substates)
+        labels = [np.full(len(chain.features), -1) for chain in self.chains]
+        for chain, found in zip(self.chains, labels, strict=True):
+            for low, high in pairwise(chain.row_splits):
+                likeness = normalise(chain.levels[low:high].astype(float)) @ unit_substates.T
+                if not self.of_clusters:
+                    likeness *= np.abs(normalise(chain.features[low:high]) @ unit_features.T)
+                theirs, ours = linear_sum_assignment(likeness, maximize=True)
+                alike = likeness[theirs, ours] >= SAME_FEATURE
+                found[low + theirs[alike]] = ours[alike]
+        return labels
+
+    @cached_property
+    def labels(self) -> list[np.ndarray]:
+        """For each chain, which feature of the best draw each row of `features` is (see `match`)."""
+        return self.match(self.best_draw())
+
+    def align(self, reference: DrawId | None = None, interval: float = 0.9) -> AlignedFeatures:
+        """Match the features of every draw to those of a reference draw (the best one), and summarise them.
+
+        Their order is that of `chosen_state`; `match` tells which features are taken for the same.
+        """
+        labels = self.labels if reference is None else self.match(reference)
         reference = self.best_draw() if reference is None else reference
         chosen = self.chosen_state(reference)
         n_features = len(chosen.features)
         chosen_levels = self.chains[reference.chain].n_levels
-        matches: list[list[tuple[int, int]]] = [[] for _ in range(n_features)]
-        unit_features, unit_substates = normalise(chosen.features), normalise(chosen.substates)
-        for c, chain in enumerate(self.chains):
-            splits = chain.row_splits
-            for low, high in pairwise(splits):
-                likeness = normalise(chain.levels[low:high].astype(float)) @ unit_substates.T
-                if not self.of_clusters:
-                    likeness *= np.abs(normalise(chain.features[low:high]) @ unit_features.T)
-                for their, our in zip(*linear_sum_assignment(likeness, maximize=True), strict=True):
-                    if likeness[their, our] >= SAME_FEATURE:
-                        matches[our].append((c, low + their))
 
         def summarise(rows_of_chain, own, convert=lambda rows: rows):
             summary = {name: np.empty(own.shape) for name in ("mean", "low", "high")}
-            for k, found in enumerate(matches):
-                # a feature that no row holds matches none, not even itself
-                rows = np.stack([convert(rows_of_chain(self.chains[c])[row]) for c, row in found] or [own[k]])
+            for k in range(n_features):
+                rows = np.concatenate(
+                    [
+                        convert(rows_of_chain(chain)[found == k])
+                        for chain, found in zip(self.chains, labels, strict=True)
+                    ]
+                )
+                if not len(rows):  # a feature that no row holds matches none, not even itself
+                    rows = own[k : k + 1]
                 summary["mean"][k] = rows.mean(axis=0)
                 summary["low"][k], summary["high"][k] = np.quantile(
                     rows, [(1 - interval) / 2, (1 + interval) / 2], axis=0
@@ -365,7 +383,7 @@ class Posterior:
         n_all = sum(len(chain) for chain in self.chains)
         return AlignedFeatures(
             reference=reference,
-            presence=np.array([len(found) for found in matches]) / n_all,
+            presence=np.array([sum(np.sum(found == k) for found in labels) for k in range(n_features)]) / n_all,
             features=summarise(
                 lambda chain: chain.features,
                 self.to_unit_of_observations(chosen.features),

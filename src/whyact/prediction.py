@@ -5,21 +5,27 @@ the most probable substates. Every row is predicted by itself with the same rand
 not depend on which other rows are asked for.
 """
 
-from functools import cached_property
-from typing import NamedTuple
+from functools import cache, cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import joblib
 import numpy as np
 from scipy.stats import chi2
 
 from whyact.model import State, Target
-from whyact.posterior import Posterior
+from whyact.posterior import DrawId, Posterior
+
+if TYPE_CHECKING:
+    from whyact.sampler.new_rows import FlatDraws, Rounds
 
 N_WARM = 6
 N_KEPT = 4
 N_KEPT_OF_ONE_DRAW = 60
 # A residual above this quantile of what noise can do is not noise.
 NOISE_QUANTILE = 0.999
+# So many rows go to a kernel at once if they need no random numbers: Ctrl-C waits for them.
+BLOCK_SIZE = 1024
 
 
 class Prediction(NamedTuple):
@@ -30,11 +36,30 @@ class Prediction(NamedTuple):
     familiarity: np.ndarray  # share of each observation that the features explain, noise aside, (N,)
 
 
-def spread_over_chains(posterior: Posterior, max_draws: int) -> list:
-    """At most so many draws, evenly spread over the chains, and at least one of each; in the sampler's unit."""
+def pick_draws(posterior: Posterior, max_draws: int) -> list[DrawId]:
+    """At most so many draws, evenly spread over the chains, and at least one of each."""
     per_chain = max(1, min(posterior.n_draws, max_draws // posterior.n_chains))
     picks = np.unique(np.linspace(0, posterior.n_draws - 1, per_chain).round().astype(int))
-    return [chain.state(int(draw)) for chain in posterior.chains for draw in picks]
+    return [DrawId(chain, int(draw)) for chain in range(posterior.n_chains) for draw in picks]
+
+
+def spread_over_chains(posterior: Posterior, max_draws: int) -> list:
+    """The draws that `pick_draws` names, in the sampler's unit."""
+    return [posterior.chains[chain].state(draw) for chain, draw in pick_draws(posterior, max_draws)]
+
+
+@cache
+def find_thread_pools():
+    """The thread pools of all libraries loaded; to look for them takes longer than to predict a row."""
+    import scipy.linalg.cython_blas  # noqa: F401  the BLAS of the kernels must be among them
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def single_threaded_blas():
+    """Context in which BLAS does not start threads of its own beside ours, nor rounds differently if it may."""
+    return find_thread_pools().limit(limits=1, user_api="blas")
 
 
 class Predictor:
@@ -50,6 +75,8 @@ class Predictor:
     seed : int
         Of the random numbers that every row is predicted with.
     """
+
+    climbs_at_random = False  # whether the kernel needs random numbers also for MAP
 
     def __init__(self, posterior: Posterior, target: Target, max_draws: int, seed: int):
         self.posterior = posterior
@@ -83,18 +110,35 @@ class Predictor:
         return MixtureVoices(np.concatenate([state.policies for state in states]), self.target.decisiveness)
 
     @property
-    def predict_row(self):
+    def predict_rows(self):
         """The kernel that understands these voices."""
-        from whyact.sampler.new_rows import predict_row_by_mixture
+        from whyact.sampler.new_rows import predict_rows_by_mixture
 
-        return predict_row_by_mixture
+        return predict_rows_by_mixture
 
     @cached_property
-    def _many_draws(self):
+    def many_draws(self) -> "FlatDraws":
+        """The draws that MMSE averages over."""
         return self.flatten(spread_over_chains(self.posterior, self.max_draws))
 
     @cached_property
-    def _best_draw(self):
+    def labels(self) -> np.ndarray:
+        """Which feature of the chosen draw each row of `many_draws.features` is, -1 for none, (sum of K,)."""
+        splits = [chain.row_splits for chain in self.posterior.chains]
+        return np.concatenate(
+            [
+                self.posterior.labels[chain][splits[chain][draw] : splits[chain][draw + 1]]
+                for chain, draw in pick_draws(self.posterior, self.max_draws)
+            ]
+        )
+
+    @property
+    def n_rounds(self) -> int:
+        """How many numbers MMSE averages for each row."""
+        return N_KEPT * (len(self.many_draws.splits) - 1)
+
+    @cached_property
+    def _best_draw(self) -> "FlatDraws":
         return self.flatten([self.posterior.chosen_state()])
 
     def log_density(self, observations: np.ndarray) -> np.ndarray:
@@ -103,15 +147,14 @@ class Predictor:
         Rows (NaN where missing) in the unit of the observations; densities in the sampler's.
         """
         from scipy.special import logsumexp
-        from threadpoolctl import threadpool_limits
 
         from whyact.sampler.interrupts import interrupts_between_kernels
         from whyact.sampler.new_rows import weigh_row
 
-        draws = self._many_draws
+        draws = self.many_draws
         observations, missing = self._scale(observations)
         log_weights = np.empty((len(observations), len(draws.splits) - 1))
-        with threadpool_limits(limits=1, user_api="blas"), interrupts_between_kernels() as deliver_interrupt:
+        with single_threaded_blas(), interrupts_between_kernels() as deliver_interrupt:
             for row, gaps, filled in zip(observations, missing, log_weights, strict=True):
                 rng = np.random.Generator(np.random.PCG64(self.seed))
                 weigh_row(rng, row, np.nonzero(gaps)[0], self.target.n_levels, draws, filled)
@@ -123,44 +166,74 @@ class Predictor:
         missing = np.isnan(observations)
         return np.where(missing, 0.0, observations / self.posterior.unit), missing
 
+    @cached_property
+    def _noise_limits(self) -> np.ndarray:
+        """What noise can do at most, in units of its variance, to a row with so many observed entries."""
+        n_dimensions = self.posterior.chains[0].features.shape[1]
+        return chi2.ppf(NOISE_QUANTILE, np.maximum(np.arange(n_dimensions + 1), 1))
+
     def predict(
         self, observations: np.ndarray, *, one_draw: bool, maximise: bool, n_jobs: int | None = None
     ) -> Prediction:
         """Predict rows (NaN where missing), given in the unit of the observations."""
-        from threadpoolctl import threadpool_limits
-
-        from whyact.sampler.interrupts import interrupts_between_kernels
-
-        draws = self._best_draw if one_draw else self._many_draws
-        predict_row = self.predict_row
-        observations, missing = self._scale(observations)
-        limits = chi2.ppf(NOISE_QUANTILE, np.maximum((~missing).sum(axis=1), 1))
+        draws = self._best_draw if one_draw else self.many_draws
         n_kept = 0 if maximise else N_KEPT_OF_ONE_DRAW if one_draw else N_KEPT
-        n_warm = 0 if maximise else N_WARM
-        result = Prediction(
-            np.zeros((len(observations), self.target.n_actions)),
-            np.zeros((len(observations), len(draws.features) if one_draw else 0)),
-            np.zeros(len(observations)),
-        )
+        return self._run(observations, draws, n_kept, n_jobs, keep_substates=one_draw)[0]
 
-        def predict_rows(rows):
-            scratch = np.empty(len(draws.features))
+    def record(self, observations: np.ndarray, *, n_jobs: int | None = None) -> "Rounds":
+        """Every round that the MMSE prediction averages over, with the same random numbers."""
+        return self._run(observations, self.many_draws, N_KEPT, n_jobs, keep_rounds=True)[1]
+
+    def _run(
+        self,
+        observations: np.ndarray,
+        draws: "FlatDraws",
+        n_kept: int,
+        n_jobs: int | None,
+        keep_substates: bool = False,
+        keep_rounds: bool = False,
+    ) -> tuple[Prediction, "Rounds"]:
+        """Answer rows block by block. Where random numbers are drawn, each row is a block and begins them anew."""
+        from whyact.sampler.interrupts import interrupts_between_kernels
+        from whyact.sampler.new_rows import Rounds
+
+        n_rows, n_features, n_draws = len(observations), len(draws.features), len(draws.splits) - 1
+        n_warm = N_WARM if n_kept else 0
+        block_size = 1 if n_kept or self.climbs_at_random else BLOCK_SIZE
+        answers = Prediction(
+            np.zeros((n_rows, self.target.n_actions)),
+            np.zeros((n_rows, n_features if keep_substates else 0)),
+            np.zeros(n_rows),
+        )
+        n_recorded = n_rows if keep_rounds else 0
+        rounds = Rounds(
+            np.zeros((n_recorded, max(n_kept, 1), n_features)), np.zeros((n_recorded, max(n_kept, 1), n_draws))
+        )
+        predict_rows, noise_limits = self.predict_rows, self._noise_limits
+
+        def predict_part(first, last):
+            scratch = np.zeros((block_size, n_features))
             with interrupts_between_kernels() as deliver_interrupt:
-                for n in rows:
-                    rng = np.random.Generator(np.random.PCG64(self.seed))
-                    result.familiarity[n] = predict_row(
-                        rng, observations[n], np.nonzero(missing[n])[0], self.target.n_levels, n_warm, n_kept,
-                        limits[n], draws, result.probabilities[n], result.substates[n] if one_draw else scratch,
+                for start in range(first, last, block_size):
+                    rows = slice(start, min(start + block_size, last))
+                    block = Prediction(*(array[rows] for array in answers))
+                    if not keep_substates:
+                        block = block._replace(substates=scratch)
+                    scaled, missing = self._scale(observations[rows])
+                    predict_rows(
+                        np.random.Generator(np.random.PCG64(self.seed)), scaled, missing, self.target.n_levels,
+                        n_warm, n_kept, noise_limits[(~missing).sum(axis=1)], draws, block,
+                        Rounds(*(array[rows] for array in rounds)),
                     )  # fmt: skip
                     deliver_interrupt()
 
-        with threadpool_limits(limits=1, user_api="blas"):
-            n_threads = joblib.effective_n_jobs(n_jobs)
-            if n_threads == 1 or len(observations) < 2:
-                predict_rows(range(len(observations)))
+        n_threads = joblib.effective_n_jobs(n_jobs)
+        with single_threaded_blas():
+            if n_threads == 1 or n_rows <= block_size:
+                predict_part(0, n_rows)
             else:
-                parts = np.array_split(np.arange(len(observations)), min(4 * n_threads, len(observations)))
+                borders = np.linspace(0, n_rows, min(4 * n_threads, n_rows) + 1).astype(int)
                 joblib.Parallel(n_jobs=n_threads, prefer="threads")(
-                    joblib.delayed(predict_rows)(rows) for rows in parts
+                    joblib.delayed(predict_part)(first, last) for first, last in pairwise(borders.tolist())
                 )
-        return result
+        return answers, rounds

@@ -79,7 +79,7 @@ def begin_run(folder: Path, run: Run) -> None:
         folder.mkdir()
     except FileExistsError:
         raise RunError(
-            f"{folder} is there already: `whyact resume {folder}` goes on with the run in it, or remove it to begin anew."
+            f"{folder} is there already: `whyact resume {folder}` goes on with the run in it; remove it to begin anew."
         ) from None
     except OSError as error:
         raise RunError(f"the folder {folder} cannot be made: {error.strerror}.") from None

@@ -38,6 +38,8 @@ def find_pattern_policies(substates, actions, n_actions, concentration, action_w
 class PatternPredictor(Predictor):
     """Predict with a policy for each pattern that the training rows hold."""
 
+    climbs_at_random = True
+
     def __init__(self, *arguments, actions):
         super().__init__(*arguments)
         self.actions = actions
@@ -64,10 +66,10 @@ class PatternPredictor(Predictor):
         )
 
     @property
-    def predict_row(self):
-        from whyact.sampler.new_rows import predict_row_by_pattern
+    def predict_rows(self):
+        from whyact.sampler.new_rows import predict_rows_by_pattern
 
-        return predict_row_by_pattern
+        return predict_rows_by_pattern
 
 
 class PatternPolicyClassifier(FeatureLearner):

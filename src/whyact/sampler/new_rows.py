@@ -27,6 +27,13 @@ class FlatDraws(NamedTuple):
     voices: Any  # what the substates say about the action: a named tuple that `speak` understands
 
 
+class Rounds(NamedTuple):
+    """What went into each average: one entry for each row, kept round of its substates, and draw."""
+
+    substates: np.ndarray  # (N, rounds, sum of K)
+    shares: np.ndarray  # of the row that the features explain, (N, rounds, draws)
+
+
 class MixtureVoices(NamedTuple):
     """Every feature has its policy."""
 
@@ -164,16 +171,15 @@ def make_row_predictor(name, speak, draw, climb):
     `speak` tells what given substates say about the action, `draw` draws substates, `climb` finds the most probable.
     """
 
-    def predict_row(
-        rng, observation, gaps, n_levels, n_warm, n_kept, noise_limit, draws, probabilities, mean_substates
-    ):
-        """Average what is said over draws, and over the substates of one new row.
+    def predict_row(rng, observation, gaps, n_levels, n_warm, n_kept, noise_limit, draws, answers, rounds, n):
+        """Average what is said over draws, and over the substates of one new row: row n of the answers.
 
-        With `n_kept` = 0 the substates are maximised instead of drawn. Adds up `probabilities` (U) and `mean_substates`
+        With `n_kept` = 0 the substates are maximised instead of drawn. Adds up the probabilities (U) and the substates
         (sum of K) in place, and returns the familiarity: the share of what exceeds noise (`noise_limit` times the noise
         variance) that the features explain, averaged. What they leave unexplained counts as a feature never seen, whose
-        policy is uniform.
+        policy is uniform. Every round is kept in `rounds`, unless that has no rows.
         """
+        probabilities, mean_substates = answers.probabilities[n], answers.substates[n]
         n_actions = len(probabilities)
         n_draws = len(draws.splits) - 1
         all_projections = np.dot(draws.features, observation)
@@ -214,6 +220,9 @@ def make_row_predictor(name, speak, draw, climb):
                 familiarity += share / (n_draws * n_rounds)
                 for u in range(n_actions):
                     probabilities[u] += (share * spoken[u] + (1.0 - share) / n_actions) / (n_draws * n_rounds)
+                if len(rounds.shares) > 0:
+                    rounds.substates[n, sweep - n_warm, first:last] = substates
+                    rounds.shares[n, sweep - n_warm, i] = share
         return familiarity
 
     predict_row.__qualname__ = predict_row.__name__ = name
@@ -224,6 +233,27 @@ predict_row_by_mixture = make_row_predictor("predict_row_by_mixture", mix_polici
 predict_row_by_pattern = make_row_predictor(
     "predict_row_by_pattern", look_up_pattern, draw_bits_of_new_row, climb_bits_of_new_row
 )
+
+
+# A kernel that Python calls is written out here: numba never finds a closure in its cache again.
+@kernel
+def predict_rows_by_mixture(rng, observations, missing, n_levels, n_warm, n_kept, noise_limits, draws, answers, rounds):
+    """Predict a block of rows: fill in `answers` (probabilities, substates, familiarity), which come as zeros."""
+    for n in range(len(observations)):
+        answers.familiarity[n] = predict_row_by_mixture(
+            rng, observations[n], np.nonzero(missing[n])[0], n_levels, n_warm, n_kept, noise_limits[n],
+            draws, answers, rounds, n,
+        )  # fmt: skip
+
+
+@kernel
+def predict_rows_by_pattern(rng, observations, missing, n_levels, n_warm, n_kept, noise_limits, draws, answers, rounds):
+    """The same, for policies of patterns."""
+    for n in range(len(observations)):
+        answers.familiarity[n] = predict_row_by_pattern(
+            rng, observations[n], np.nonzero(missing[n])[0], n_levels, n_warm, n_kept, noise_limits[n],
+            draws, answers, rounds, n,
+        )  # fmt: skip
 
 
 @kernel
