@@ -4,6 +4,7 @@ Only typer is imported before a command runs: `whyact --help` must answer at onc
 """
 
 import sys
+from typing import Any
 
 import typer
 
@@ -34,7 +35,7 @@ def version() -> None:
 
 
 # typer has its own copy of click in later versions, so the exception is found where it is.
-UserError = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+UserError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
 def main() -> None:
@@ -47,10 +48,10 @@ def main() -> None:
         sys.exit(app(standalone_mode=False))
     except UserError as error:
         if type(error).__name__ == "NoArgsIsHelpError":
-            error.show()  # type: ignore[attr-defined]
+            error.show()
         else:
-            print(f"whyact: {' '.join(error.format_message().split())}", file=sys.stderr)  # type: ignore[attr-defined]
-        sys.exit(error.exit_code)  # type: ignore[attr-defined]
+            print(f"whyact: {' '.join(error.format_message().split())}", file=sys.stderr)
+        sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         print("whyact: stopped.", file=sys.stderr)
         sys.exit(130)
