@@ -1,0 +1,224 @@
+"""What a report shows, as plain data: everything in it can be written as JSON, and is tested without a page."""
+
+import numpy as np
+
+import whyact
+from whyact.posterior import DIAGNOSED, R_HAT_LIMIT
+from whyact.report.explorer import pack_explorer
+from whyact.report.layout import Layout, find_layout, name_columns
+from whyact.report.plain import spread_evenly, to_name, to_number, to_numbers
+from whyact.report.quality import measure_quality
+
+N_ENTRIES = 12  # strongest entries of a feature that are always shown
+N_FOLDED = 48  # and so many more that can be unfolded,
+N_FOLDED_OF_ALL = 1000  # but not more than so many of all features together
+N_NUMBERS = 25  # bars in the picture of P(K)
+N_TRACE_POINTS = 150
+N_CURVE_POINTS = 200
+MAX_DEMONSTRATIONS = 2000
+
+CITATION = (
+    "J. Hahn, A. M. Zoubir: Bayesian Nonparametric Feature and Policy Learning for Decision-Making, arXiv:1702.08001."
+)
+QUANTITIES = {
+    "n_features": "number of features",
+    "noise_variance": "noise in the observations (its variance)",
+    "log_joint": "how well everything fits together (log joint density)",
+    "n_active": "entries of the features that are not zero",
+    "log_action_likelihood": "how well the actions are explained (log likelihood)",
+}
+
+
+def summarise(
+    model,
+    *,
+    shape=None,
+    kind: str | None = None,
+    origin: str = "upper",
+    test=None,
+    title: str | None = None,
+    source: str | None = None,
+    max_demonstrations: int = MAX_DEMONSTRATIONS,
+) -> dict:
+    """Gather what the page about a fitted model shows.
+
+    Parameters
+    ----------
+    model : FeaturePolicyClassifier
+        Fitted.
+    shape : tuple of int or None, default=None
+        What a row of X is: (rows, columns) of an image, (2, rows, columns) of a frame and its difference to the one
+        before, (channels, rows, columns); for curves (moments,) or (channels, moments).
+    kind : {"bars", "image", "curve"} or None, default=None
+        How features are drawn. None: images if there is a shape, else bars. "curve": columns are moments in time.
+    origin : {"upper", "lower"}, default="upper"
+        Where the first row of an image is drawn.
+    test : tuple (X, y) or None, default=None
+        Demonstrations that the model has not learned from. None: quality is measured on those it has learned from,
+        and the page says that this is too optimistic. At most 2000 rows are predicted, evenly spread.
+    title, source : str or None, default=None
+        Heading of the page, and where the demonstrations come from.
+    max_demonstrations : int, default=2000
+        At most so many demonstrations can be explored; fewer if the page would become too large.
+
+    Returns
+    -------
+    dict
+        Lists, dicts, str, float, int, bool and None, no other type, and no float that is not finite.
+    """
+    if max_demonstrations < 1:
+        raise ValueError(f"max_demonstrations must be at least 1, got {max_demonstrations!r}.")
+    observations = np.asarray(model.observations_)
+    layout = find_layout(observations.shape[1], shape, kind, origin)
+    columns = name_columns(model, layout)
+    return {
+        "title": to_name(title) if title else "Why the teacher acts",
+        "source": None if source is None else to_name(source),
+        "kind": layout.kind,
+        "origin": layout.origin,
+        "feature_values": str(model.posterior_.feature_values),
+        "actions": [to_name(label) for label in np.asarray(model.classes_).tolist()],
+        "number": summarise_number(model),
+        "features": summarise_features(model, layout, columns),
+        "quality": measure_quality(model, test),
+        "diagnostics": summarise_diagnostics(model.posterior_),
+        "fit": summarise_fit(model),
+        "explorer": pack_explorer(model, layout, columns, max_demonstrations),
+        "citation": CITATION,
+    }
+
+
+def summarise_number(model) -> dict:
+    """The number of features and P(K)."""
+    probabilities = model.posterior_.n_features_probabilities
+    likeliest = sorted(probabilities, key=lambda k: -probabilities[k])[:N_NUMBERS]
+    count = int(model.n_components_)
+    return {
+        "count": count,
+        "probability": float(probabilities.get(count, 0.0)),
+        "probabilities": [{"count": int(k), "probability": float(probabilities[k])} for k in sorted(likeliest)],
+    }
+
+
+# --- features -----------------------------------------------------------------------------------------------
+
+
+def summarise_features(model, layout: Layout, columns: list[str]) -> list[dict]:
+    """One dict a feature: how it looks, what it makes the teacher do, how often it is present, how sure that is."""
+    n_features = int(model.n_components_)
+    n_folded = min(N_FOLDED, N_FOLDED_OF_ALL // max(n_features, 1)) if layout.kind == "bars" else 0
+    return [
+        {
+            "index": k,
+            "presence": float(model.posterior_.aligned.presence[k]),
+            **summarise_substates(np.asarray(model.substates_)[:, k]),
+            **summarise_entries(model.posterior_.aligned.features, k, columns, N_ENTRIES + n_folded),
+            "panels": summarise_panels(model.posterior_.aligned.features, k, layout),
+            "policy": summarise_policy(model, k),
+        }
+        for k in range(n_features)
+    ]
+
+
+def summarise_substates(substates: np.ndarray) -> dict:
+    present = substates > 0
+    return {
+        "prevalence": float(present.mean()),
+        "typical_substate": float(np.median(substates[present])) if present.any() else None,
+    }
+
+
+def summarise_entries(features: dict, k: int, columns: list[str], n_entries: int) -> dict:
+    """The strongest entries with their intervals, strongest first, and how strong the others are at most."""
+    mean = features["mean"][k]
+    order = np.argsort(-np.abs(mean), kind="stable")
+    weaker = order[n_entries:]
+    entries = [{"name": columns[d], **estimate(features, (k, d))} for d in order[:n_entries]]
+    return {
+        "entries": entries,
+        "n_always_shown": min(N_ENTRIES, len(entries)),
+        "weaker": {"n": len(weaker), "largest": float(np.abs(mean[weaker]).max(initial=0.0))},
+    }
+
+
+def summarise_panels(features: dict, k: int, layout: Layout) -> list[dict]:
+    """What is needed to draw the feature as images or curves."""
+    if layout.kind == "image":
+        panels = layout.split(features["mean"][k])
+        return [
+            {"name": name, "values": to_numbers(values)} for name, values in zip(layout.panels, panels, strict=True)
+        ]
+    if layout.kind == "curve":
+        n_moments = layout.size[0]
+        starts = spread_evenly(n_moments, N_CURVE_POINTS)
+        widths = np.diff(np.append(starts, n_moments))
+        # long curves are averaged piece by piece, so that no peak falls between two points
+        curves = {
+            name: np.add.reduceat(layout.split(features[name][k]), starts, axis=1) / widths
+            for name in ("mean", "low", "high")
+        }
+        return [
+            {"name": panel, "n_moments": n_moments, **{name: to_numbers(rows[p]) for name, rows in curves.items()}}
+            for p, panel in enumerate(layout.panels)
+        ]
+    return []
+
+
+def summarise_policy(model, k: int) -> list[dict]:
+    """Probability of each action where the feature is alone, with its interval; nothing if no action was ever seen."""
+    return [estimate(model.posterior_.aligned.policies, (k, u)) for u in range(len(model.classes_))]
+
+
+def estimate(summary: dict, place: tuple[int, int]) -> dict:
+    return {name: float(summary[name][place]) for name in ("mean", "low", "high")}
+
+
+# --- chains and settings ------------------------------------------------------------------------------------
+
+
+def summarise_diagnostics(posterior) -> dict:
+    """Whether the chains agree, in words, numbers and traces."""
+    can_tell = posterior.n_chains > 1 and posterior.n_draws >= 4
+    table = posterior.diagnostics()
+    return {
+        "verdict": ("agree" if posterior.chains_agree else "disagree") if can_tell else "unknown",
+        "sentence": posterior.agreement(),
+        "n_chains": int(posterior.n_chains),
+        "n_draws": int(posterior.n_draws),
+        "r_hat_limit": R_HAT_LIMIT,
+        "quantities": [
+            {
+                "name": name,
+                "words": QUANTITIES[name],
+                "is_stuck": bool(np.isposinf(table["r_hat"].sel(quantity=name))),
+                **{measure: to_number(table[measure].sel(quantity=name)) for measure in table},
+                "traces": to_numbers(thin_trace(posterior.traces[name])),
+            }
+            for name in DIAGNOSED
+        ],
+    }
+
+
+def thin_trace(trace: np.ndarray) -> np.ndarray:
+    return trace[:, spread_evenly(trace.shape[1], N_TRACE_POINTS)]
+
+
+def summarise_fit(model) -> dict:
+    """How the model was fitted, and to what."""
+    observations, actions = np.asarray(model.observations_), np.asarray(model.actions_)
+    defaults = {name: repr(value) for name, value in type(model)().get_params().items()}
+    parameters = [
+        {"name": name, "value": repr(value), "is_default": defaults.get(name) == repr(value)}
+        for name, value in model.get_params().items()
+    ]
+    return {
+        "version": whyact.__version__,
+        "parameters": parameters,
+        "n_rows": len(observations),
+        "n_columns": int(observations.shape[1]),
+        "n_missing_entries": int(np.isnan(observations).sum()),
+        "n_missing_actions": int((actions < 0).sum()),
+        "noise": float(np.sqrt(model.noise_variance_)),
+        "unit": float(model.unit_),
+        "decisiveness": float(model.posterior_.decisiveness),
+    }
