@@ -5,14 +5,13 @@ are only drawn: 8 bits an entry in the range of its column, and 16 bits in the r
 """
 
 import base64
-import json
 
 import numpy as np
 
 from whyact.report.layout import Layout
-from whyact.report.plain import spread_evenly, to_numbers
+from whyact.report.plain import spread_evenly, to_numbers, to_script_json
 
-BUDGET = 1_000_000  # characters of the page for all of this
+BUDGET = 900_000  # characters of the page for all of this
 MISSING = 255  # the code of an entry that was not observed
 HIGHEST = MISSING - 1
 LARGEST_INT16 = 2**15 - 1
@@ -32,7 +31,7 @@ def pack_explorer(model, layout: Layout, columns: list[str], max_demonstrations:
         "features": pack_features(model.components_),
     }
     n_rows = len(model.substates_)
-    affordable = (BUDGET - len(json.dumps(fixed))) // max(cost_of_row(model), 1)
+    affordable = (BUDGET - len(to_script_json(fixed))) // max(cost_of_row(model), 1)
     rows = spread_evenly(n_rows, max(1, min(affordable, max_demonstrations)))
     return fixed | {
         "n_rows": n_rows,
@@ -47,7 +46,7 @@ def cost_of_row(model) -> int:
     """Characters that one demonstration takes, on average."""
     sample = np.asarray(model.substates_)[spread_evenly(len(model.substates_), 100)]
     n_columns = np.asarray(model.observations_).shape[1]
-    return len(json.dumps(sample.tolist())) // len(sample) + 4 * (n_columns // 3 + 1) + 16
+    return len(to_script_json(to_numbers(sample))) // len(sample) + 4 * (n_columns // 3 + 1) + 16
 
 
 def pack_features(features: np.ndarray) -> dict:

@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from whyact.explain import find_names
-from whyact.report.plain import to_name
+from whyact.report.plain import to_names
 
 KINDS = ("bars", "image", "curve")
 ORIGINS = ("upper", "lower")
+COLUMNS_BUDGET = 200_000  # characters of the page for the names of all columns
 
 
 class Layout(NamedTuple):
@@ -64,7 +65,7 @@ def name_panels(leading: tuple[int, ...], pair: tuple[str, str] = ("frame", "dif
 def name_columns(model, layout: Layout) -> list[str]:
     """The names of X's columns, or else where they are in the image or in time."""
     if layout.kind == "bars" or hasattr(model, "feature_names_in_"):
-        return [to_name(name) for name in find_names(model, None)]
+        return to_names(find_names(model, None), COLUMNS_BUDGET)
     parts = ("row", "column") if layout.kind == "image" else ("moment",)
     names = []
     for panel in layout.panels:

@@ -1,24 +1,20 @@
 """From a summary to one HTML file that needs no network.
 
 Names of columns and actions come from anywhere, so they are escaped in three places: by Jinja's autoescape in the
-markup, by `to_script_data` in the data for the JavaScript, and there by writing text, never markup. Should one slip
+markup, by `to_script_json` in the data for the JavaScript, and there by writing text, never markup. Should one slip
 through, the content security policy lets nothing run but the page's own script.
 """
 
 import base64
 import hashlib
-import json
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from whyact.report.drawings import Axis, band_path, line_path, png_address
-from whyact.report.plain import count_of
+from whyact.report.plain import count_of, to_script_json
 from whyact.report.words import say_accuracy, say_chains, say_number
-
-# What would end the script element, open a comment, or break a line in old engines, as JSON escapes.
-UNSAFE_IN_SCRIPT = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 def render(summary: dict) -> str:
@@ -30,20 +26,12 @@ def render(summary: dict) -> str:
         .render(
             summary=summary,
             headline={"number": say_number(summary), "accuracy": say_accuracy(summary), "chains": say_chains(summary)},
-            data=to_script_data(summary["explorer"] | {"action_names": summary["actions"]}),
+            data=Markup(to_script_json(summary["explorer"] | {"action_names": summary["actions"]})),
             script=Markup(script),
             style=Markup(style),
             policy=content_security_policy(script, style),
         )
     )
-
-
-def to_script_data(data) -> Markup:
-    """JSON that can stand in a script element, whatever the names in it."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    for character, escape in UNSAFE_IN_SCRIPT.items():
-        text = text.replace(character, escape)
-    return Markup(text)
 
 
 def content_security_policy(script: str, style: str) -> str:

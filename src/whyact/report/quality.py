@@ -43,7 +43,7 @@ def rows_learned_from(model):
     if names is not None:  # as a frame, else scikit-learn warns that the names are missing
         import pandas
 
-        observations = pandas.DataFrame(observations, columns=names)
+        observations = pandas.DataFrame(observations, columns=pandas.Index(names, dtype=object))
     return observations, labels, known
 
 

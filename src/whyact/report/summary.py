@@ -3,15 +3,17 @@
 import numpy as np
 
 import whyact
+from whyact.explain import WORTH_NAMING
 from whyact.posterior import DIAGNOSED, R_HAT_LIMIT
 from whyact.report.explorer import pack_explorer
 from whyact.report.layout import Layout, find_layout, name_columns
-from whyact.report.plain import spread_evenly, to_name, to_number, to_numbers
+from whyact.report.plain import spread_evenly, to_name, to_names, to_number, to_numbers
 from whyact.report.quality import measure_quality
 
-N_ENTRIES = 12  # strongest entries of a feature that are always shown
+N_ENTRIES = 12  # strongest entries of a feature that are shown unfolded, if they are worth naming
 N_FOLDED = 48  # and so many more that can be unfolded,
-N_FOLDED_OF_ALL = 1000  # but not more than so many of all features together
+N_FOLDED_OF_ALL = 600  # but not more than so many of all features together
+ACTIONS_BUDGET = 100_000  # characters of the page for the names of the actions, which each feature repeats
 N_NUMBERS = 25  # bars in the picture of P(K)
 N_TRACE_POINTS = 150
 N_CURVE_POINTS = 200
@@ -77,7 +79,7 @@ def summarise(
         "kind": layout.kind,
         "origin": layout.origin,
         "feature_values": str(model.posterior_.feature_values),
-        "actions": [to_name(label) for label in np.asarray(model.classes_).tolist()],
+        "actions": to_names(np.asarray(model.classes_).tolist(), ACTIONS_BUDGET // max(int(model.n_components_), 1)),
         "number": summarise_number(model),
         "features": summarise_features(model, layout, columns),
         "quality": measure_quality(model, test),
@@ -93,9 +95,11 @@ def summarise_number(model) -> dict:
     probabilities = model.posterior_.n_features_probabilities
     likeliest = sorted(probabilities, key=lambda k: -probabilities[k])[:N_NUMBERS]
     count = int(model.n_components_)
+    limit = model.get_params().get("max_features")
     return {
         "count": count,
         "probability": float(probabilities.get(count, 0.0)),
+        "most_allowed": None if limit is None else int(limit),
         "probabilities": [{"count": int(k), "probability": float(probabilities[k])} for k in sorted(likeliest)],
     }
 
@@ -136,7 +140,7 @@ def summarise_entries(features: dict, k: int, columns: list[str], n_entries: int
     entries = [{"name": columns[d], **estimate(features, (k, d))} for d in order[:n_entries]]
     return {
         "entries": entries,
-        "n_always_shown": min(N_ENTRIES, len(entries)),
+        "n_always_shown": min(N_ENTRIES, int(np.sum(np.abs(mean) >= WORTH_NAMING * abs(mean[order[0]])))),
         "weaker": {"n": len(weaker), "largest": float(np.abs(mean[weaker]).max(initial=0.0))},
     }
 
@@ -166,7 +170,8 @@ def summarise_panels(features: dict, k: int, layout: Layout) -> list[dict]:
 
 def summarise_policy(model, k: int) -> list[dict]:
     """Probability of each action where the feature is alone, with its interval; nothing if no action was ever seen."""
-    return [estimate(model.posterior_.aligned.policies, (k, u)) for u in range(len(model.classes_))]
+    policies = model.posterior_.aligned.policies
+    return [{"action": u, **estimate(policies, (k, u))} for u in range(len(model.classes_))]
 
 
 def estimate(summary: dict, place: tuple[int, int]) -> dict:

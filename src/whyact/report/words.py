@@ -12,9 +12,23 @@ def say_number(summary: dict) -> dict:
     else:
         verb = "explains" if count == 1 else "explain"
         finding = f"{count_of(count, 'feature')} {verb} {count_of(n_rows, 'demonstration')}."
-    probability = number["probability"]
-    sure = "almost certain" if probability >= 0.9 else "likely" if probability >= 0.5 else "far from certain"
-    return {"finding": finding, "how_sure": f"That number is {sure}: its probability is {probability:.2f}."}
+    return {"finding": finding, "how_sure": say_how_sure(number, summary["diagnostics"]["verdict"])}
+
+
+def say_how_sure(number: dict, verdict: str) -> str:
+    """How much the probability of the number of features means."""
+    probability = f"{number['probability']:.2f}"
+    if number["count"] == number["most_allowed"]:
+        return "That is the most that was allowed (max_features), so there may be more."
+    if verdict != "agree":
+        return (
+            f"The computation gives this number the probability {probability}, but see below how far it can be trusted."
+        )
+    if number["probability"] >= 0.9:
+        return f"That number is almost certain: its probability is {probability}."
+    if number["probability"] >= 0.5:
+        return f"That number is likely: its probability is {probability}."
+    return f"That number is far from certain: its probability is {probability}."
 
 
 def say_accuracy(summary: dict) -> list[str]:
@@ -25,14 +39,20 @@ def say_accuracy(summary: dict) -> list[str]:
     if quality["accuracy"] is None:
         return ["None of these demonstrations has a known action, so predictions could not be checked."]
     accuracy, usual = quality["accuracy"], quality["usual_action"]
-    which = "demonstrations it had not seen" if quality["rows"] == "new" else "the demonstrations it learned from"
+    which = "demonstrations that it had not seen" if quality["rows"] == "new" else "demonstrations that it learned from"
     sentences = [
-        f"In {accuracy['n_correct']:,} of {accuracy['n']:,} of {which}, the predicted action was the teacher's: "
-        f"accuracy {accuracy['value']:.2f} (95% interval {accuracy['low']:.2f} to {accuracy['high']:.2f}).",
-        f"Always saying “{summary['actions'][usual['action']]}” would be right in {usual['accuracy']:.2f}.",
+        f"In {accuracy['n_correct']:,} of {accuracy['n']:,} {which}, the predicted action was the teacher's: "
+        f"accuracy {accuracy['value']:.2f} (95% interval {accuracy['low']:.2f} to {accuracy['high']:.2f})."
     ]
     if quality["rows"] != "new":
-        sentences.append("That is too optimistic: it has seen these before. Expect less on new demonstrations.")
+        sentences.append("That is too optimistic, because it has seen these before. Expect less on new demonstrations.")
+    usual_name = summary["actions"][usual["action"]]
+    if usual["accuracy"] >= accuracy["low"]:
+        sentences.append(
+            f"That is not clearly better than always saying “{usual_name}”, which has accuracy {usual['accuracy']:.2f}."
+        )
+    else:
+        sentences.append(f"For comparison: always saying “{usual_name}” would have accuracy {usual['accuracy']:.2f}.")
     return sentences
 
 

@@ -10,6 +10,7 @@
   const MISSING = 255; // the code of an entry that was not observed
   const N_COLOURS = 7;
   const N_COLUMNS_SHOWN = 16; // of observations that are drawn as bars
+  const N_UNSORTED = 8; // so many sliders can be seen at once
   const PAUSE = 600; // milliseconds without a change before a screen reader is told
   const POSITIVE = [0, 114, 178], NEGATIVE = [213, 94, 0], UNKNOWN = [128, 128, 128];
 
@@ -81,12 +82,14 @@
   const minus = (a, b) => a.map((value, d) => value - b[d]);
   const times = (feature, substate) => feature.map((entry) => substate * entry);
 
-  // One scale for all pictures, so that parts and sums can be compared.
-  const largest = (() => {
-    let found = 0;
-    for (let i = 0; i < nRows; i += Math.ceil(nRows / 100)) for (const value of observation(i)) found = Math.max(found, Math.abs(value) || 0);
-    return found || 1;
-  })();
+  // One scale for all pictures of a demonstration, so that parts and sums can be compared.
+  let fullColour = 1;
+
+  function findLargest(...pictures) {
+    let largest = 0;
+    for (const values of pictures) for (const value of values) largest = Math.max(largest, Math.abs(value) || 0);
+    return largest || 1;
+  }
 
   // --- pictures of an observation, a part, or the rest ---------------------------------------------------------
 
@@ -106,7 +109,7 @@
       const row = Math.floor(d / width);
       const place = 4 * ((data.origin === "lower" ? height - 1 - row : row) * width + (d % width));
       const colour = Number.isNaN(value) ? UNKNOWN : value < 0 ? NEGATIVE : POSITIVE;
-      const opacity = Number.isNaN(value) ? 0.6 : Math.min(Math.abs(value) / largest, 1);
+      const opacity = Number.isNaN(value) ? 0.6 : Math.min(Math.abs(value) / fullColour, 1);
       image.data.set([...colour, 255 * opacity], place);
     });
     canvas.getContext("2d").putImageData(image, 0, 0);
@@ -114,7 +117,7 @@
   }
 
   function drawCurve(values) {
-    const height = (value) => 50 - 48 * value / largest;
+    const height = (value) => 50 - 48 * value / fullColour;
     let path = "", pen = "M";
     values.forEach((value, d) => {
       if (Number.isNaN(value)) pen = "M"; // a gap where nothing was observed
@@ -138,7 +141,8 @@
       next = "+";
     });
     row.append(sign(next), thumb(minus(seen, sumOfFeatures(substates)), "the rest: noise, or never seen"));
-    return row;
+    const scale = data.kind === "image" ? `Full colour: ${short(fullColour)}. Blue is above zero, orange below, grey was not observed.` : `All curves from −${short(fullColour)} to ${short(fullColour)}.`;
+    return make("div", {}, row, make("p", { class: "hint" }, scale));
   }
 
   // --- observations as stacked bars ----------------------------------------------------------------------------
@@ -163,21 +167,26 @@
   function drawStacks(substates, seen) {
     const explained = sumOfFeatures(substates);
     const parts = findParts(substates);
-    parts.push({ words: "the rest: noise, or never seen", className: "part-rest", values: minus(seen, explained) });
+    const rest = { words: "the rest, between the two: noise, or never seen", className: "part-rest" };
     const strength = (d) => Math.max(Math.abs(seen[d]) || 0, Math.abs(explained[d]));
     const shown = Array.from(seen.keys()).sort((a, b) => strength(b) - strength(a)).slice(0, N_COLUMNS_SHOWN).sort((a, b) => a - b);
     const reach = shown.map((d) => stack(parts, d));
-    const low = Math.min(0, ...reach.map((segments) => segments.low)), high = Math.max(1e-300, ...reach.map((segments) => segments.high));
+    const known = shown.map((d) => seen[d] || 0);
+    const low = Math.min(0, ...known, ...reach.map((stacked) => stacked.low));
+    const high = Math.max(1e-300, ...known, ...reach.map((stacked) => stacked.high));
     const place = (value) => (value - low) / (high - low);
     const legend = make("ul", { class: "legend" }, ...parts.map((part) => make("li", { class: part.className }, part.words)),
-      make("li", { class: "legend-observed" }, "what the teacher saw"));
+      make("li", { class: "legend-observed" }, "what the teacher saw"), make("li", { class: rest.className }, rest.words));
     const rows = shown.map((d, n) => {
       const svg = make("svg", { class: "bar", "aria-hidden": "true" });
-      for (const { part, from, to } of reach[n].segments) {
-        svg.append(make("rect", { class: `segment ${part.className}`, x: percent(place(Math.min(from, to))), width: percent(Math.abs(place(to) - place(from))), y: 2, height: 12 },
+      const draw = (part, from, to, y, height) => svg.append(
+        make("rect", { class: `segment ${part.className}`, x: percent(place(Math.min(from, to))), width: percent(Math.abs(place(to) - place(from))), y, height },
           make("title", {}, `${part.words}: ${short(to - from)}`)));
+      for (const { part, from, to } of reach[n].segments) draw(part, from, to, 2, 12);
+      if (!Number.isNaN(seen[d])) {
+        draw(rest, explained[d], seen[d], 5, 6);
+        svg.append(make("line", { class: "observed", x1: percent(place(seen[d])), x2: percent(place(seen[d])), y1: 0, y2: 16 }));
       }
-      if (!Number.isNaN(seen[d])) svg.append(make("line", { class: "observed", x1: percent(place(seen[d])), x2: percent(place(seen[d])), y1: 0, y2: 16 }));
       return make("li", { class: "bar-row" }, makeName(data.columns[d]), svg, make("span", { class: "value" }, Number.isNaN(seen[d]) ? "missing" : short(seen[d])));
     });
     const count = nColumns > shown.length ? `The ${shown.length} strongest of ${nColumns} columns.` : "";
@@ -251,7 +260,7 @@
 
   function say(i) {
     const action = data.actions[i];
-    return `demonstration ${data.rows[i]}${action >= 0 ? `: ${names[action]}` : ""}`;
+    return `row ${data.rows[i]}${action >= 0 ? `: ${names[action]}` : ""}`;
   }
 
   function buildParts(panel) {
@@ -266,7 +275,8 @@
         const action = data.actions[picked];
         const substates = data.substates[picked];
         const seen = observation(picked);
-        title.textContent = `Demonstration ${data.rows[picked]} of ${data.n_rows}, taken apart`;
+        fullColour = findLargest(seen, sumOfFeatures(substates));
+        title.textContent = `Row ${data.rows[picked]}, taken apart`;
         did.textContent = "";
         if (action >= 0) did.append("The teacher did: ", make("b", {}, make("bdi", {}, names[action])), ".");
         else if (names.length) did.append("What the teacher did here is not known.");
@@ -286,9 +296,10 @@
     if (nFeatures) panel.append(make("p", { class: "hint" }, "Move a slider: how much of each feature is there, from 0 to 1."));
     if (names.length) {
       panel.append(make("h4", {}, "What the teacher would do then"), make("ul", { class: "bars", id: "probabilities" }, ...bars.map((bar) => bar.row)),
-        make("p", { class: "hint" }, "▸ what the teacher did; the dark mark: before sliders were moved."));
+        make("p", { class: "hint" }, "▸ what the teacher did; upright mark: before sliders were moved."));
     }
-    panel.append(make("ul", { class: "sliders" }, ...sliders.map((slider) => slider.item)));
+    const list = make("ul", { class: "sliders" }, ...sliders.map((slider) => slider.item));
+    panel.append(list);
     if (data.kind !== "bars" && nFeatures) panel.append(make("h4", {}, "What the teacher would see, noise aside"), picture);
     panel.append(live);
     let timer = 0;
@@ -328,6 +339,10 @@
     function reset() {
       imagined = [...data.substates[picked]];
       sliders.forEach(({ input }, k) => { input.value = imagined[k]; });
+      if (nFeatures > N_UNSORTED) { // the features that are there come first, else one would have to search for them
+        const isThere = (k) => imagined[k] > 0;
+        list.append(...sliders.filter((_, k) => isThere(k)).concat(sliders.filter((_, k) => !isThere(k))).map(({ item }) => item));
+      }
       show();
     }
 
