@@ -74,7 +74,7 @@ def measure_familiarity(model, observations) -> dict:
 def measure_predictions(model, probabilities: np.ndarray, labels: np.ndarray) -> dict:
     """What the probabilities (N, U) are worth, given the actions that were taken."""
     numbers = {label: u for u, label in enumerate(np.asarray(model.classes_).tolist())}
-    actions = np.array([numbers.get(getattr(label, "item", lambda label=label: label)(), -1) for label in labels])
+    actions = np.array([numbers.get(to_python(label), -1) for label in labels])
     seen = actions >= 0
     predicted = probabilities.argmax(axis=1)
     correct = predicted == actions
@@ -93,6 +93,11 @@ def measure_predictions(model, probabilities: np.ndarray, labels: np.ndarray) ->
         },
         "confusion": count_confusion(labels, actions, predicted, len(model.classes_)),
     }
+
+
+def to_python(label):
+    """A label as Python's own type, as which it is found among others."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def estimate_share(n_hits: int, n_trials: int) -> dict:

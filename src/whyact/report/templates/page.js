@@ -11,6 +11,7 @@
   const N_COLOURS = 7;
   const N_COLUMNS_SHOWN = 16; // of observations that are drawn as bars
   const N_UNSORTED = 8; // so many sliders can be seen at once
+  const N_GAPLESS = 300; // more marks than this on the timeline have no room for gaps between them
   const PAUSE = 600; // milliseconds without a change before a screen reader is told
   const POSITIVE = [0, 114, 178], NEGATIVE = [213, 94, 0], UNKNOWN = [128, 128, 128];
 
@@ -141,8 +142,11 @@
       next = "+";
     });
     row.append(sign(next), thumb(minus(seen, sumOfFeatures(substates)), "the rest: noise, or never seen"));
-    const scale = data.kind === "image" ? `Full colour: ${short(fullColour)}. Blue is above zero, orange below, grey was not observed.` : `All curves from −${short(fullColour)} to ${short(fullColour)}.`;
-    return make("div", {}, row, make("p", { class: "hint" }, scale));
+    const scale = data.kind === "image"
+      ? `Full colour: ${short(fullColour)}. Blue is above zero, orange below, grey was not observed.`
+      : `All curves from −${short(fullColour)} to ${short(fullColour)}.`;
+    const order = data.panels.length > 1 ? ` From top to bottom: ${data.panels.join(", ")}.` : "";
+    return make("div", {}, row, make("p", { class: "hint" }, scale + order));
   }
 
   // --- observations as stacked bars ----------------------------------------------------------------------------
@@ -230,11 +234,12 @@
     if (hasUnknown) laneNames.push("(not known)");
     const lane = (action) => (action >= 0 ? action : laneNames.length - 1);
     const height = 16 * laneNames.length;
-    // one path a lane: thousands of single marks would be slow
-    const paths = laneNames.map((_, u) => data.actions.map((action, i) => (lane(action) === u ? `M${i} ${16 * u + 2}h1v12h-1z` : "")).join(""));
+    // one path a lane: thousands of single elements would be slow
+    const width = nRows > N_GAPLESS ? 1 : 0.9;
+    const paths = laneNames.map((_, u) => data.actions.map((action, i) => (lane(action) === u ? `M${i} ${16 * u + 2}h${width}v12h-${width}z` : "")).join(""));
     const cursor = make("line", { class: "cursor", y1: 0, y2: height });
     const lanes = make("svg", { class: "lanes", viewBox: `0 0 ${nRows} ${height}`, height, preserveAspectRatio: "none", "aria-hidden": "true" },
-      ...paths.map((d, u) => make("path", { class: `segment part-${u % N_COLOURS}`, d, "vector-effect": "non-scaling-stroke", "stroke-width": 0 })), cursor);
+      ...paths.map((d, u) => make("path", { class: `mark part-${u % N_COLOURS}`, d })), cursor);
     const range = make("input", { type: "range", min: 0, max: nRows - 1, step: 1, id: "pick", "aria-label": "Demonstration" });
     const back = make("button", { type: "button", "aria-label": "Previous demonstration" }, "←");
     const forth = make("button", { type: "button", "aria-label": "Next demonstration" }, "→");
@@ -268,8 +273,8 @@
     const did = make("p", { class: "did" });
     const place = make("div");
     panel.append(title, did, place);
-    // wide images need wide thumbs to be seen at all
-    if (data.kind === "image") panel.style.setProperty("--thumb", data.size[1] > 1.6 * data.size[0] ? "11rem" : "6.2rem");
+    // what is wide needs wide thumbs to be seen at all
+    panel.parentElement.classList.toggle("wide", data.kind === "curve" || data.size[1] > 1.6 * data.size[0]);
     return {
       show() {
         const action = data.actions[picked];
@@ -293,7 +298,8 @@
     const live = make("p", { class: "quiet", "aria-live": "polite" });
     const picture = make("div", { class: "sum" });
     panel.append(head);
-    if (nFeatures) panel.append(make("p", { class: "hint" }, "Move a slider: how much of each feature is there, from 0 to 1."));
+    resetButton.hidden = !nFeatures;
+    if (nFeatures) panel.append(make("p", { class: "hint" }, "Move a slider to change how much of a feature is there."));
     if (names.length) {
       panel.append(make("h4", {}, "What the teacher would do then"), make("ul", { class: "bars", id: "probabilities" }, ...bars.map((bar) => bar.row)),
         make("p", { class: "hint" }, "▸ what the teacher did; upright mark: before sliders were moved."));
