@@ -9,9 +9,9 @@ from whyact.posterior import ChainDraws
 
 def make_model(
     n_rows=30, n_columns=6, n_features=3, labels=("brake", "go", "wait"), *, n_draws=6, names=None, share_missing=0.0,
-    n_unknown=0, seed=0, **parameters,
+    n_unknown=0, n_runs=2, seed=0, **parameters,
 ):  # fmt: skip
-    """A FeaturePolicyClassifier whose two chains hold noisy copies of one state; without labels, without actions."""
+    """A FeaturePolicyClassifier whose chains hold noisy copies of one state; without labels, without actions."""
     rng = np.random.default_rng(seed)
     model = FeaturePolicyClassifier(**parameters)
     n_actions = max(len(labels), 1)
@@ -31,7 +31,7 @@ def make_model(
         model.feature_names_in_ = np.array(names, dtype=object)
     problem = model._pose(observations, actions, n_actions)
     chains = []
-    for _ in range(2):
+    for _ in range(n_runs):
         chain = None
         for _ in range(n_draws):
             noisy = features / problem.unit * rng.uniform(0.9, 1.1, features.shape)

@@ -92,6 +92,7 @@ def summary(fitted, demo):
         ({"labels": (3, 5), "n_columns": 12}, {"shape": (3, 2, 2)}),
         ({"names": HOSTILE, "n_columns": len(HOSTILE), "labels": HOSTILE[:-1]}, {"title": HOSTILE[0]}),
         ({"n_draws": 2}, {}),
+        ({"n_runs": 1, "random_state": np.random.RandomState(0)}, {}),
         ({"n_features": 1, "n_columns": 1}, {}),
     ],
 )
@@ -216,6 +217,35 @@ def test_panels_follow_the_shape():
     assert panels("curve", 12) == [""]
     assert panels("curve", 2, 6) == ["channel 0", "channel 1"]
     assert panels("bars", 3, 4) == []
+
+
+@pytest.mark.parametrize("kind", ["image", "curve"])
+def test_of_many_channels_only_the_strongest_are_drawn(kind):
+    model = make_model(n_columns=2730, n_features=40, n_draws=3)
+    shape = (273, 2, 5) if kind == "image" else (273, 10)
+    summary = summarise(model, shape=shape, kind=kind)
+    assert [len(feature["panels"]) for feature in summary["features"]] == [6] * 40
+    text = render(summary)
+    assert "The 6 strongest of 273 channels." in text
+    assert len(text.encode()) < 2_000_000
+
+
+def test_only_fitted_models_of_features_with_policies_have_a_report():
+    from sklearn.exceptions import NotFittedError
+
+    from whyact import FeaturePolicyClassifier, PatternPolicyClassifier
+
+    with pytest.raises(NotFittedError):
+        summarise(FeaturePolicyClassifier())
+    with pytest.raises(TypeError, match="PatternPolicyClassifier"):
+        summarise(PatternPolicyClassifier())
+
+
+def test_no_address_in_memory_is_shown():
+    summary = summarise(make_model(random_state=np.random.RandomState(0)))
+    assert {"name": "random_state", "value": "RandomState(MT19937)", "is_default": False} in summary["fit"][
+        "parameters"
+    ]
 
 
 def test_the_explorer_keeps_every_digit_of_substates_and_policies():

@@ -1,6 +1,9 @@
 """What a report shows, as plain data: everything in it can be written as JSON, and is tested without a page."""
 
+import re
+
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 import whyact
 from whyact.explain import WORTH_NAMING
@@ -14,6 +17,8 @@ N_ENTRIES = 12  # strongest entries of a feature that are shown unfolded, if the
 N_FOLDED = 48  # and so many more that can be unfolded,
 N_FOLDED_OF_ALL = 600  # but not more than so many of all features together
 ACTIONS_BUDGET = 100_000  # characters of the page for the names of the actions, which each feature repeats
+N_PANELS = 12  # images or curves of a feature,
+N_PANELS_OF_ALL = 240  # and not more than so many of all features together, but two of each
 N_NUMBERS = 25  # bars in the picture of P(K)
 N_TRACE_POINTS = 150
 N_CURVE_POINTS = 200
@@ -68,6 +73,9 @@ def summarise(
     dict
         Lists, dicts, str, float, int, bool and None, no other type, and no float that is not finite.
     """
+    if not hasattr(type(model), "policy"):  # the paper's alternatives have no policy for each feature
+        raise TypeError(f"model must be a FeaturePolicyClassifier, got {type(model).__name__}.")
+    check_is_fitted(model)
     if max_demonstrations < 1:
         raise ValueError(f"max_demonstrations must be at least 1, got {max_demonstrations!r}.")
     observations = np.asarray(model.observations_)
@@ -111,13 +119,15 @@ def summarise_features(model, layout: Layout, columns: list[str]) -> list[dict]:
     """One dict a feature: how it looks, what it makes the teacher do, how often it is present, how sure that is."""
     n_features = int(model.n_components_)
     n_folded = min(N_FOLDED, N_FOLDED_OF_ALL // max(n_features, 1)) if layout.kind == "bars" else 0
+    max_panels = max(2, min(N_PANELS, N_PANELS_OF_ALL // max(n_features, 1)))
     return [
         {
             "index": k,
             "presence": float(model.posterior_.aligned.presence[k]),
             **summarise_substates(np.asarray(model.substates_)[:, k]),
             **summarise_entries(model.posterior_.aligned.features, k, columns, N_ENTRIES + n_folded),
-            "panels": summarise_panels(model.posterior_.aligned.features, k, layout),
+            "n_panels": len(layout.panels),
+            "panels": summarise_panels(model.posterior_.aligned.features, k, layout, max_panels),
             "policy": summarise_policy(model, k),
         }
         for k in range(n_features)
@@ -145,27 +155,29 @@ def summarise_entries(features: dict, k: int, columns: list[str], n_entries: int
     }
 
 
-def summarise_panels(features: dict, k: int, layout: Layout) -> list[dict]:
-    """What is needed to draw the feature as images or curves."""
+def summarise_panels(features: dict, k: int, layout: Layout, max_panels: int) -> list[dict]:
+    """What is needed to draw the feature as images or curves: its strongest panels, in their order."""
+    if layout.kind == "bars":
+        return []
+    panels = {name: layout.split(features[name][k]) for name in ("mean", "low", "high")}
+    strength = np.abs(panels["mean"]).reshape(len(layout.panels), -1).max(axis=1)
+    chosen = np.sort(np.argsort(-strength, kind="stable")[:max_panels])
     if layout.kind == "image":
-        panels = layout.split(features["mean"][k])
-        return [
-            {"name": name, "values": to_numbers(values)} for name, values in zip(layout.panels, panels, strict=True)
-        ]
-    if layout.kind == "curve":
-        n_moments = layout.size[0]
-        starts = spread_evenly(n_moments, N_CURVE_POINTS)
-        widths = np.diff(np.append(starts, n_moments))
-        # long curves are averaged piece by piece, so that no peak falls between two points
-        curves = {
-            name: np.add.reduceat(layout.split(features[name][k]), starts, axis=1) / widths
-            for name in ("mean", "low", "high")
+        return [{"name": layout.panels[p], "values": to_numbers(panels["mean"][p])} for p in chosen]
+    return [
+        {
+            "name": layout.panels[p],
+            "n_moments": layout.size[0],
+            **{name: to_numbers(shorten_curve(rows[p])) for name, rows in panels.items()},
         }
-        return [
-            {"name": panel, "n_moments": n_moments, **{name: to_numbers(rows[p]) for name, rows in curves.items()}}
-            for p, panel in enumerate(layout.panels)
-        ]
-    return []
+        for p in chosen
+    ]
+
+
+def shorten_curve(values: np.ndarray) -> np.ndarray:
+    """Average a long curve piece by piece, so that no peak falls between two points."""
+    starts = spread_evenly(len(values), N_CURVE_POINTS)
+    return np.add.reduceat(values, starts) / np.diff(np.append(starts, len(values)))
 
 
 def summarise_policy(model, k: int) -> list[dict]:
@@ -211,9 +223,9 @@ def thin_trace(trace: np.ndarray) -> np.ndarray:
 def summarise_fit(model) -> dict:
     """How the model was fitted, and to what."""
     observations, actions = np.asarray(model.observations_), np.asarray(model.actions_)
-    defaults = {name: repr(value) for name, value in type(model)().get_params().items()}
+    defaults = {name: say_value(value) for name, value in type(model)().get_params().items()}
     parameters = [
-        {"name": name, "value": repr(value), "is_default": defaults.get(name) == repr(value)}
+        {"name": name, "value": say_value(value), "is_default": defaults.get(name) == say_value(value)}
         for name, value in model.get_params().items()
     ]
     return {
@@ -227,3 +239,8 @@ def summarise_fit(model) -> dict:
         "unit": float(model.unit_),
         "decisiveness": float(model.posterior_.decisiveness),
     }
+
+
+def say_value(value) -> str:
+    """A parameter as text, without the address in memory that some objects show."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))

@@ -10,6 +10,7 @@
   const MISSING = 255; // the code of an entry that was not observed
   const N_COLOURS = 7;
   const N_COLUMNS_SHOWN = 16; // of observations that are drawn as bars
+  const N_PANELS_SHOWN = 6; // of an observation that is drawn as images or curves
   const N_UNSORTED = 8; // so many sliders can be seen at once
   const N_GAPLESS = 300; // more marks than this on the timeline have no room for gaps between them
   const PAUSE = 600; // milliseconds without a change before a screen reader is told
@@ -96,7 +97,7 @@
 
   function drawThumbs(values) {
     const length = nColumns / data.panels.length;
-    return data.panels.map((_, p) => {
+    return data.panels.slice(0, N_PANELS_SHOWN).map((_, p) => {
       const panel = values.slice(p * length, (p + 1) * length);
       return data.kind === "image" ? drawImage(panel) : drawCurve(panel);
     });
@@ -145,7 +146,7 @@
     const scale = data.kind === "image"
       ? `Full colour: ${short(fullColour)}. Blue is above zero, orange below, grey was not observed.`
       : `All curves from −${short(fullColour)} to ${short(fullColour)}.`;
-    const order = data.panels.length > 1 ? ` From top to bottom: ${data.panels.join(", ")}.` : "";
+    const order = data.panels.length > 1 ? ` From top to bottom: ${data.panels.slice(0, N_PANELS_SHOWN).join(", ")}.` : "";
     return make("div", {}, row, make("p", { class: "hint" }, scale + order));
   }
 
