@@ -293,17 +293,17 @@
 
   function buildWhatIf(panel) {
     const resetButton = make("button", { type: "button", id: "reset" }, "Reset");
-    const head = make("div", { class: "what-if-head" }, make("h3", { id: "what-if-title" }, "What if?"), resetButton);
+    const head = make("div", { class: "what-if-head screen-only" }, make("h3", { id: "what-if-title" }, "What if?"), resetButton);
     const sliders = Array.from({ length: nFeatures }, (_, k) => makeSlider(k));
     const bars = names.map(makeProbabilityBar);
     const live = make("p", { class: "quiet", "aria-live": "polite" });
     const picture = make("div", { class: "sum" });
     panel.append(head);
     resetButton.hidden = !nFeatures;
-    if (nFeatures) panel.append(make("p", { class: "hint" }, "Move a slider to change how much of a feature is there."));
+    if (nFeatures) panel.append(make("p", { class: "hint screen-only" }, "Move a slider to change how much of a feature is there."));
     if (names.length) {
       panel.append(make("h4", {}, "What the teacher would do then"), make("ul", { class: "bars", id: "probabilities" }, ...bars.map((bar) => bar.row)),
-        make("p", { class: "hint" }, "▸ what the teacher did; upright mark: before sliders were moved."));
+        make("p", { class: "hint screen-only" }, "▸ what the teacher did; upright mark: before sliders were moved."));
     }
     const list = make("ul", { class: "sliders" }, ...sliders.map((slider) => slider.item));
     panel.append(list);
