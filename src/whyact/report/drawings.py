@@ -52,10 +52,11 @@ class Axis:
         numbers = [number for number in np.ravel(numbers) if number is not None] + [0.0] * with_zero
         self.low, self.high = float(min(numbers, default=0.0)), float(max(numbers, default=0.0))
         self.length = length
+        self.place_of_constant = 0.0 if with_zero else length / 2
 
     def __call__(self, number: float) -> float:
         span = self.high - self.low
-        return round(self.length * (number - self.low) / span, 2) if span > 0 else self.length / 2 * (self.low != 0)
+        return round(self.length * (number - self.low) / span, 2) if span > 0 else self.place_of_constant
 
     def flip(self, number: float) -> float:
         """For vertical axes: SVG counts downwards."""
