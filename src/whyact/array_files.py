@@ -197,7 +197,7 @@ class Archive:
 
 
 def read_npy_header(path: Path, argument: str) -> Header:
-    with reading(path), path.open("rb") as file:
+    with reading(path, argument), path.open("rb") as file:
         return read_header(str(path), argument, file, path.stat().st_size)
 
 

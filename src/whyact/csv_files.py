@@ -26,6 +26,7 @@ MISSING_LABELS = ["", "NA", "NaN", "nan"]  # "None" may well be an action
 TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
 TAB = "\t"
 BLOCK_SIZE = 2**22  # characters; larger blocks are not quicker
+MANY_ROWS = 1000
 MAX_LINE = 2**26  # characters; what is longer is no CSV file, and shall not fill the memory
 
 
@@ -78,7 +79,6 @@ class CsvFile(NamedColumns):
     def parse(self, text: bytes, observed: list[str], labels: list[str]) -> "pandas.DataFrame":
         import pandas
 
-        missing = dict.fromkeys(observed, MISSING_NUMBERS) | dict.fromkeys(labels, MISSING_LABELS)
         try:
             return pandas.read_csv(
                 io.BytesIO(text),
@@ -88,7 +88,7 @@ class CsvFile(NamedColumns):
                 usecols=[*observed, *labels],
                 dtype=dict.fromkeys(labels, str),
                 keep_default_na=False,
-                na_values=missing if labels else MISSING_NUMBERS,  # one list for all is quicker
+                na_values=MISSING_LABELS if labels else MISSING_NUMBERS,  # a list for each column is slow
                 skipinitialspace=b" " in text,  # it takes a third of the time
                 index_col=False,
                 low_memory=False,
@@ -99,21 +99,16 @@ class CsvFile(NamedColumns):
             raise ArgumentError("path", f"{self.path} is not a CSV file: {error}.") from None
 
     def to_numbers(self, frame: "pandas.DataFrame", records: "Records", advice: str) -> np.ndarray:
-        import pandas
-
         frame = frame.copy(deep=False)
-        for name, dtype in frame.dtypes.items():
-            if not pandas.api.types.is_numeric_dtype(dtype):
-                numbers = pandas.to_numeric(frame[name], errors="coerce").astype(float)
-                numbers = numbers.fillna(frame[name].map(TRUTH))
-                wrong = numbers.isna() & frame[name].notna()
-                if wrong.any():
-                    row = int(wrong.argmax())
-                    raise ArgumentError(
-                        "columns", f"the column {name!r} of {self.path}, {self.find_line(records, row)}, is not "
-                        f"numeric ({frame[name].iloc[row]!r}){advice}.",
-                    )  # fmt: skip
-                frame[name] = numbers
+        for name in [name for name, dtype in zip(frame, frame.dtypes, strict=True) if dtype.kind not in "biuf"]:
+            numbers, wrong = read_words(frame[name])
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise ArgumentError(
+                    "columns", f"the column {name!r} of {self.path}, {self.find_line(records, row)}, is not numeric "
+                    f"({frame[name].iloc[row]!r}){advice}.",
+                )  # fmt: skip
+            frame[name] = numbers
         values = frame.to_numpy(float)
         check_finite(self.path, values, list(frame), lambda row: self.find_line(records, row))
         return values
@@ -123,6 +118,15 @@ class CsvFile(NamedColumns):
         lines = read_fields(io.StringIO(records.text.decode()), self.delimiter)
         numbers = (lines.line_num for fields in lines if fields)
         return f"line {records.n_lines_before + next(n for i, n in enumerate(numbers) if i == row)}"
+
+
+def read_words(column: "pandas.Series") -> "tuple[pandas.Series, pandas.Series]":
+    """The numbers of a column that holds other words too, and where one of them means nothing."""
+    import pandas
+
+    numbers = pandas.to_numeric(column, errors="coerce").astype(float)
+    numbers = numbers.fillna(column.map(TRUTH).astype(float))
+    return numbers, numbers.isna() & column.notna() & ~column.isin(MISSING_NUMBERS)
 
 
 class Records(NamedTuple):
@@ -152,7 +156,7 @@ class RecordReader:
             raise ArgumentError("path", f"{self.path} is empty.")
         text, fields = self.complete(text, None)
         # a table of pandas costs time for each column, so that blocks need many rows
-        self.block_size = min(max(BLOCK_SIZE, 1000 * len(text)), MAX_LINE)
+        self.block_size = min(max(BLOCK_SIZE, MANY_ROWS * len(text)), MAX_LINE)
         return [name.strip() for name in fields]
 
     def read_records(self, n_fields: int) -> Iterator[Records]:
@@ -206,14 +210,16 @@ class RecordReader:
 
         reader = read_fields(take(), self.delimiter)
         fields: list[str] = []
+        n_read = 0
         try:
             for fields in reader:
+                n_read = reader.line_num
                 if fields and n_fields is not None and len(fields) != n_fields:
                     self.refuse(n_lines_before + reader.line_num, f"has {len(fields)} fields, the header {n_fields}")
                 if len(taken) >= n_lines:
                     break
         except csv.Error as error:
-            self.refuse(n_lines_before + reader.line_num, f"cannot be read: {error}")
+            self.refuse(n_lines_before + n_read + 1, f"cannot be read: {error}")
         return "".join(taken), fields
 
     def refuse(self, line: int, what: str) -> NoReturn:

@@ -34,13 +34,13 @@ class ParquetFile(NamedColumns):
     def check_label(self, name: str, argument: str) -> None:
         super().check_label(name, argument)
         kind = self.types[name]
-        if not is_of(kind, "integer", "floating", "boolean", "string", "large_string", "dictionary"):
+        if not is_of(kind, "integer", "floating", "boolean", "string", "large_string", "dictionary", "null"):
             raise ArgumentError(argument, f"the column {name!r} of {self.path} holds no labels, but {kind}.")
 
     def blocks(self, observed: Sequence[str], labels: Sequence[str] = (), advice: str = "") -> Iterator[Block]:
         """Observed columns in the given order; labels keep their type, None where one is missing."""
         for name in observed:
-            if not is_of(self.types[name], "integer", "floating", "boolean", "decimal"):
+            if not is_of(self.types[name], "integer", "floating", "boolean", "decimal", "null"):
                 raise ArgumentError(
                     "columns", f"the column {name!r} of {self.path} is not numeric ({self.types[name]}){advice}."
                 )

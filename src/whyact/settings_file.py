@@ -108,11 +108,8 @@ def read_settings(path: Path | str) -> Settings:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    try:
-        with reading(path), path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except ArgumentError as error:
-        raise ArgumentError("config", str(error)) from None
+    with reading(path, "config"), path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         refuse(path, f"a file of settings has at most {LARGEST_FILE} bytes")
     try:

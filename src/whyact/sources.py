@@ -78,20 +78,24 @@ def say_row(n_before: int, row: int) -> str:
 
 def check_fits(path: Path | str, n_bytes: int) -> None:
     """What a small file claims to hold may be larger than any memory."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        memory = ASSUMED_MEMORY
-    if n_bytes > memory // 2:
+    if n_bytes > find_memory() // 2:
         raise ArgumentError("path", f"{path} would take {n_bytes / 2**30:.1f} GiB of memory, more than half of it.")
 
 
+def find_memory() -> int:
+    """Bytes that the machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return ASSUMED_MEMORY
+
+
 @contextmanager
-def reading(path: Path | str) -> Iterator[None]:
+def reading(path: Path | str, argument: str = "path") -> Iterator[None]:
     """Say in one sentence why a file cannot be read."""
     try:
         yield
     except FileNotFoundError:
-        raise ArgumentError("path", f"there is no file {path}.") from None
+        raise ArgumentError(argument, f"there is no file {path}.") from None
     except OSError as error:
-        raise ArgumentError("path", f"{path} cannot be read: {error.strerror or error}.") from None
+        raise ArgumentError(argument, f"{path} cannot be read: {error.strerror or error}.") from None
