@@ -1,172 +1,237 @@
-"""Demonstrations from a table: one row each, numeric columns as observations, one column with the action."""
+"""Demonstrations from files: one row each, numeric columns as observations, one column with the action."""
 
-import csv
-import difflib
-import io
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from whyact.errors import ArgumentError as ArgumentError
+from whyact.errors import list_names
+from whyact.errors import suggest as suggest
+from whyact.sources import Block, Source, check_fits, check_name
 
 if TYPE_CHECKING:
     import pandas
 
-MISSING_NUMBERS = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"]
-MISSING_LABELS = ["", "NA", "NaN", "nan"]  # "None" may well be an action
-
-
-class ArgumentError(ValueError):
-    """What the user gave cannot be used; the message is for the user, `argument` is the name of what is wrong."""
-
-    def __init__(self, argument: str, message: str):
-        super().__init__(message)
-        self.argument = argument
+MINARI = "minari:"
+MINARI_FILES = ("metadata.json", "data/metadata.json")
 
 
 class Table(NamedTuple):
     """Demonstrations."""
 
     X: "pandas.DataFrame"  # NaN where an entry is missing
-    y: "pandas.Series"  # labels as they stand in the file; missing where the field is empty
+    y: "pandas.Series | None"  # labels as they stand in the file, None where one is missing; or no actions at all
     groups: "pandas.Series | None"
+    shape: tuple[int, ...] | None = None  # of one observation, if it had more than one axis
 
 
 def read_table(path: Path, action: str, groups: str | None = None, columns: Sequence[str] | None = None) -> Table:
-    """Read demonstrations from a CSV file.
+    """Read demonstrations whose actions are known; see `read_demonstrations`."""
+    return read_demonstrations(path, action=action, groups=groups, columns=columns)
+
+
+def read_demonstrations(
+    path: Path | str,
+    *,
+    action: str | None = None,
+    columns: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    groups: str | None = None,
+    missing_action: str | None = None,
+    without_actions: bool = False,
+) -> Table:
+    """Read demonstrations from a file.
 
     Parameters
     ----------
-    path : Path
-        Values separated by commas, names of the columns in the first line.
-    action : name of the column with the action
-    groups : name of the column that tells which rows belong together, such as the drive or the episode
+    path : Path or str
+        - CSV (.csv, .tsv, also .gz), names of the columns in the first line; a name that ends otherwise is taken for it
+        - Parquet (.parquet), needs pyarrow
+        - NPZ (.npz) with `observations` (N, ...), or one array of more than one axis, and arrays of labels (N,)
+        - NPY (.npy) with observations (N, ...)
+        - Minari: the folder of a dataset, or "minari:" and its name
+    action : str or None
+        Name of the column or array with the action, or path of an .npy file; None: `actions` of NPZ and Minari.
     columns : names of the observed columns; None: all others, which then must be numeric
+        Those of arrays are called x0, x1, ...
+    ignore : names of columns that are not observed, if `columns` is None
+    groups : str or None
+        Name of the column, array or .npy file that tells which rows belong together, such as the drive or the episode;
+        None: `episode` of NPZ and Minari.
+    missing_action : str or None
+        The label, as text, that says that an action is not known, besides an empty field.
+    without_actions : bool
+        No actions are known or wanted. Otherwise it is an error not to say where they are.
     """
-    text = read_text(path)
-    header = read_header(path, text)
-    check_name(path, action, header, "action")
-    if groups is not None:
-        check_name(path, groups, header, "groups")
-        if groups == action:
-            raise ArgumentError("groups", f"the column {groups!r} cannot hold both the action and the groups.")
-    labels = [action] if groups is None else [action, groups]
-    observed = choose_columns(path, header, labels, columns)
-    frame = parse(path, text, header, labels, observed)
-    return Table(to_numbers(path, frame[observed]), frame[action], None if groups is None else frame[groups])
+    source = open_source(path, action, groups, n_needed=1 if without_actions else 2)
+    action = choose_action(path, source, action, without_actions)
+    groups = source.default_groups if groups is None else groups
+    for name, argument in ((action, "action"), (groups, "groups")):
+        if name is not None:
+            source.check_label(name, argument)
+    if groups is not None and groups == action:
+        raise ArgumentError("groups", f"the column {groups!r} cannot hold both the action and the groups.")
+    labels = [name for name in (action, groups) if name is not None]
+    observed = choose_columns(path, source, labels, columns, ignore)
+    advice = "; say which columns to use" if columns is None else ""
+    X, found = gather(path, source.blocks(observed, labels, advice), observed, labels)
+    return Table(
+        X,
+        None if action is None else tidy_labels(path, found[action], "action", missing_action),
+        None if groups is None else tidy_labels(path, found[groups], "groups", None),
+        source.shape if observed == source.names else None,
+    )
 
 
-def read_text(path: Path) -> str:
+def open_rows(path: Path | str, columns: Sequence[str]) -> Iterator[np.ndarray]:
+    """Read observations block by block, in memory that does not grow with the file.
+
+    NPZ is read as a whole, though, Parquet by its groups of rows, and Minari by episodes.
+
+    A thread reads one block ahead. What is wrong with the names is said at once, what is wrong with a row when it is
+    its turn.
+
+    Parameters
+    ----------
+    path : Path or str
+        As for `read_demonstrations`.
+    columns : names of the observed columns
+        Other columns of the file are ignored. Columns of arrays have no names; their number must be right.
+
+    Returns
+    -------
+    iterator of ndarray (n, D) of float64, columns in the given order, NaN where missing
+    """
+    columns = list(columns)
+    source = open_source(path, None, None, n_needed=len(columns))
+    if source.is_positional:
+        if len(source.names) != len(columns):
+            raise ArgumentError(
+                "columns", f"{path} has {len(source.names)} columns, but {len(columns)} are needed: "
+                f"{list_names(columns)}.",
+            )  # fmt: skip
+        columns = source.names
+    for name in columns:
+        check_name(path, name, source.names, "columns")
+    return read_ahead(block.values for block in source.blocks(columns))
+
+
+def read_ahead(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """The same blocks; the next one is read while one is used."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = pool.submit(next, blocks, None)
+            yield block
+
+
+def open_source(path: Path | str, action: str | None, groups: str | None, n_needed: int) -> Source:
+    """The reader for a file, by its name."""
+    if str(path).startswith(MINARI) or any((Path(path) / name).is_file() for name in MINARI_FILES):
+        return open_minari_rows(path)
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending == ".parquet":
+        from whyact.parquet_files import ParquetFile
+
+        return ParquetFile(path)
+    if ending == ".npz":
+        from whyact.array_files import NpzFile
+
+        return NpzFile(path, action, groups)
+    if ending == ".npy":
+        from whyact.array_files import NpyFile
+
+        return NpyFile(path)
+    from whyact.csv_files import CsvFile
+
+    return CsvFile(path, n_needed)
+
+
+def open_minari_rows(path: Path | str) -> Source:
+    from whyact.driving.datasets import MinariRows
+
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ArgumentError("path", f"there is no file {path}.") from None
-    except OSError as error:
-        raise ArgumentError("path", f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise ArgumentError("path", f"{path} is not a CSV file: it is not text in UTF-8.") from None
-    if not text.strip():
-        raise ArgumentError("path", f"{path} is empty.")
-    return text
+        return MinariRows(str(path).removeprefix(MINARI))
+    except ImportError as error:
+        raise ArgumentError("path", str(error)) from None
 
 
-def read_header(path: Path, text: str) -> list[str]:
-    """Names of the columns; every line must have as many fields."""
-    lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
-    header: list[str] = []
-    n_rows = 0
-    try:
-        for line in lines:
-            if not line:
-                continue
-            if not header:
-                header = [name.strip() for name in line]
-            elif len(line) != len(header):
-                raise ArgumentError(
-                    "path", f"{path} is not a CSV file: line {lines.line_num} has {len(line)} fields, the header "
-                    f"{len(header)}.",
-                )  # fmt: skip
-            else:
-                n_rows += 1
-    except csv.Error as error:
-        raise ArgumentError("path", f"{path} is not a CSV file: line {lines.line_num}, {error}.") from None
-    if len(header) == 1:
-        raise ArgumentError("path", f"{path} has one column only ({header[0]!r}); fields are separated by commas.")
-    twice = [name for name, count in Counter(header).items() if count > 1]
-    if twice:
-        raise ArgumentError("path", f"{path} has more than one column {twice[0]!r}; give each its own name.")
-    if not n_rows:
-        raise ArgumentError("path", f"{path} has a header, but no rows.")
-    return header
+def choose_action(path: Path | str, source: Source, action: str | None, without_actions: bool) -> str | None:
+    """What holds the actions, or None where there shall be none."""
+    if without_actions:
+        if action is not None:
+            raise ArgumentError("action", f"give either the action {action!r} or that there are none.")
+        return None
+    chosen = source.default_action if action is None else action
+    if chosen is None:
+        there = "" if source.is_positional else f" There are {list_names(source.names)}."
+        raise ArgumentError("action", f"say what in {path} holds the action, or that there is no action.{there}")
+    return chosen
 
 
-def check_name(path: Path, name: str, header: list[str], argument: str) -> None:
-    if name not in header:
-        raise ArgumentError(argument, f"{path} has no column {name!r}{suggest(name, header)}")
-
-
-def suggest(name: str, names: Iterable[str], n_shown: int = 20) -> str:
-    """The end of a sentence that says that a name is not known: the closest one, and the list."""
-    names = list(names)
-    close = difflib.get_close_matches(name.lower(), [known.lower() for known in names], 1)
-    closest = [known for known in names if close and known.lower() == close[0]][:1]
-    hint = f", did you mean {closest[0]!r}?" if closest else "."
-    more = f" and {len(names) - n_shown} more" if len(names) > n_shown else ""
-    return f"{hint} There are {', '.join(names[:n_shown])}{more}."
-
-
-def choose_columns(path: Path, header: list[str], labels: list[str], columns: Sequence[str] | None) -> list[str]:
+def choose_columns(
+    path: Path | str, source: Source, labels: Sequence[str], columns: Sequence[str] | None, ignore: Sequence[str]
+) -> list[str]:
     """Names of the observed columns."""
+    for name in ignore:
+        check_name(path, name, source.names, "ignore")
     if columns is None:
-        observed = [name for name in header if name not in labels]
+        observed = [name for name in source.names if name not in {*labels, *ignore}]
         if "" in observed:
             # often a row number that some tool has written, and in a sequence the row number is the time
             raise ArgumentError(
-                "columns", f"column {header.index('') + 1} of {path} has no name; say which columns to use."
+                "columns", f"column {source.names.index('') + 1} of {path} has no name; say which columns to use."
             )
     else:
         observed = list(dict.fromkeys(columns))
         for name in observed:
-            check_name(path, name, header, "columns")
+            check_name(path, name, source.names, "columns")
             if name in labels:
                 raise ArgumentError("columns", f"{name!r} holds the action or the groups and cannot be observed too.")
+            if name in ignore:
+                raise ArgumentError("columns", f"{name!r} cannot be both observed and ignored.")
     if not observed:
         raise ArgumentError("columns", f"{path} has no column left to observe.")
     return observed
 
 
-def parse(path: Path, text: str, header: list[str], labels: list[str], observed: list[str]) -> "pandas.DataFrame":
+def gather(
+    path: Path | str, blocks: Iterator[Block], observed: list[str], labels: list[str]
+) -> "tuple[pandas.DataFrame, dict[str, pandas.Series]]":
+    """All rows together, if they fit into memory; a small compressed file may hold very many."""
     import pandas
 
-    missing = {name: MISSING_LABELS if name in labels else MISSING_NUMBERS for name in header}
-    try:
-        return pandas.read_csv(
-            io.StringIO(text),
-            header=0,
-            names=header,
-            usecols=[*observed, *labels],
-            dtype=dict.fromkeys(labels, str),
-            keep_default_na=False,
-            na_values=missing,
-            skipinitialspace=True,
-            index_col=False,
-            low_memory=False,
-        )
-    except (pandas.errors.ParserError, ValueError) as error:
-        raise ArgumentError("path", f"{path} is not a CSV file: {error}.") from None
+    parts = []
+    n_bytes = 0
+    for block in blocks:
+        parts.append(block)
+        n_bytes += block.values.nbytes
+        check_fits(path, n_bytes)
+    values = parts[0].values if len(parts) == 1 else np.concatenate([part.values for part in parts])
+    found = {name: pandas.concat([part.labels[name] for part in parts], ignore_index=True) for name in labels}
+    return pandas.DataFrame(values, columns=observed), found
 
 
-def to_numbers(path: Path, frame: "pandas.DataFrame") -> "pandas.DataFrame":
-    """All columns as floating point numbers."""
-    import numpy as np
+def tidy_labels(path: Path | str, labels: "pandas.Series", argument: str, missing: str | None) -> "pandas.Series":
+    """Labels as they are, None where they are missing; whole numbers that became fractions are whole again."""
     import pandas
 
-    for name in frame:
-        if not pandas.api.types.is_numeric_dtype(frame[name]):
-            values = frame[name][pandas.to_numeric(frame[name], errors="coerce").isna() & frame[name].notna()]
+    absent = labels.isna()
+    if pandas.api.types.is_float_dtype(labels):
+        broken = ~absent & (labels % 1 != 0)
+        if broken.any():
             raise ArgumentError(
-                "columns",
-                f"the column {name!r} of {path} is not numeric ({values.iloc[0]!r}); say which columns to use.",
+                argument, f"{path}: labels must be whole numbers or names, not {labels[broken].iloc[0]}."
             )
-        if np.isinf(frame[name].astype(float)).any():
-            raise ArgumentError("columns", f"the column {name!r} of {path} holds infinity.")
-    return frame.astype(float)
+        labels = labels.where(~absent, 0).astype(np.int64)
+    if missing is not None:
+        absent |= labels.astype(str) == missing
+    if not absent.any():
+        return labels.infer_objects()
+    tidy = labels.astype(object)
+    tidy[absent] = None
+    return tidy

@@ -8,26 +8,24 @@ the environment that the dataset names: it imports and calls whatever that is. S
 import io
 import json
 import warnings
-import zipfile
-import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from whyact.array_files import ACTIONS, EPISODE, Archive
 from whyact.driving.traffic import TrafficDemonstrations, TrafficGrid
+from whyact.errors import ArgumentError, list_names
 from whyact.files import write_whole
-from whyact.tables import ArgumentError
+from whyact.sources import Block, check_finite, check_name, say_row
 
 TRAFFIC_FILE = "traffic.npz"
-# What NumPy and the zip format raise on damaged or hostile bytes, among them arrays larger than memory.
-UNREADABLE = (
-    ValueError, OSError, EOFError, KeyError, MemoryError, NotImplementedError, OverflowError,
-    zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
 # What Minari raises on a dataset that is not what its metadata say.
-DAMAGED = (OSError, ValueError, KeyError, TypeError, AssertionError, NotImplementedError)
+DAMAGED = (OSError, ValueError, KeyError, TypeError, AssertionError, RuntimeError, StopIteration)
 N_SHADES = 255  # the shipped observations are whole numbers up to this
 
 
@@ -50,9 +48,8 @@ def load_traffic() -> TrafficDemonstrations:
     >>> traffic.grid.column_names[12]
     'now own 0..10 m'
     """
-    file = resources.files("whyact") / "data" / TRAFFIC_FILE
-    path = Path(str(file))
-    arrays = read_arrays(path, file.read_bytes(), ("observations", "actions", "episode", "step"))
+    with resources.as_file(resources.files("whyact") / "data" / TRAFFIC_FILE) as path:
+        arrays = read_arrays(path, ("observations", "actions", "episode", "step"))
     grid = TrafficGrid()
     return TrafficDemonstrations(
         arrays["observations"] / N_SHADES, arrays["actions"], arrays["episode"].astype(int),
@@ -97,30 +94,18 @@ def load_arrays(path: Path | str) -> Demonstrations:
 
     Such a file is made by `save_arrays`, or by `np.savez_compressed(path, observations=..., actions=...)`.
     """
-    path = Path(path)
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise ArgumentError("path", f"there is no file {path}.") from None
-    except OSError as error:
-        raise ArgumentError("path", f"{path} cannot be read: {error.strerror}.") from None
-    arrays = read_arrays(path, content, ("observations", "actions"))
+    arrays = read_arrays(Path(path), ("observations", "actions"))
     episode = arrays.get("episode", np.zeros(len(arrays["actions"]), dtype=int))
     return Demonstrations(arrays["observations"].astype(float), arrays["actions"], episode)
 
 
-def read_arrays(path: Path, content: bytes, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     """The arrays of an NPZ file, checked; it must hold the named ones."""
-    try:
-        file = np.load(io.BytesIO(content), allow_pickle=False)
-        arrays = {name: file[name] for name in file.files} if hasattr(file, "files") else {}
-    except UNREADABLE as error:
-        has_pickle = "allow_pickle" in str(error) or "Object arrays" in str(error)
-        reason = "it holds pickled objects" if has_pickle else "it is damaged, or another kind of file"
-        raise ArgumentError("path", f"{path} is not an NPZ file of plain arrays: {reason}.") from None
-    missing = [name for name in names if name not in arrays]
+    archive = Archive(path)
+    missing = [name for name in names if name not in archive.headers]
     if missing:
-        raise ArgumentError("path", f"{path} has no array {missing[0]!r}; there are {', '.join(arrays) or 'none'}.")
+        raise ArgumentError("path", f"{path} has no array {missing[0]!r}; there are {list_names([*archive.headers])}.")
+    arrays = {name: archive.read(name) for name in archive.headers}
     check_arrays(str(path), arrays, "path")
     return arrays
 
@@ -167,33 +152,75 @@ def read_minari(dataset: Path | str) -> Demonstrations:
     dataset : Path or str
         Folder of a dataset, or the name of one that Minari has stored, such as "D4RL/door/human-v2".
     """
-    storage = open_minari(dataset)
-    from gymnasium import spaces
+    rows = MinariRows(dataset)
+    episodes = list(rows.read_episodes())
+    return Demonstrations(*(np.concatenate(parts) for parts in zip(*episodes, strict=True)))
 
-    if not isinstance(storage.action_space, spaces.Discrete):
-        raise ArgumentError("dataset", f"the actions of {dataset} are not discrete: {storage.action_space}.")
-    observations, actions, episode = [], [], []
-    for number, content in enumerate(read_episodes(dataset, storage)):
-        taken = np.asarray(content["actions"])
-        seen = flatten(dataset, storage.observation_space, content["observations"])
-        if taken.ndim != 1 or len(seen) != len(taken) + 1:
-            raise ArgumentError(
-                "dataset", f"episode {number} of {dataset} has {len(seen)} observations and {len(taken)} actions; "
-                "there must be one observation more.",
-            )  # fmt: skip
-        observations.append(seen[:-1])
-        actions.append(taken)
-        episode.append(np.full(len(taken), number))
-    if not actions:
-        raise ArgumentError("dataset", f"{dataset} has no episodes.")
-    numbers = np.concatenate(actions).astype(int)
-    names = storage.metadata.get("action_names")
-    if names is not None:
-        numbers = numbers - int(storage.action_space.start)
-        if not 0 <= numbers.min() <= numbers.max() < len(names):
-            raise ArgumentError("dataset", f"{dataset} has actions without a name.")
-    named = numbers if names is None else np.array(names, dtype=str)[numbers]
-    return Demonstrations(np.concatenate(observations), named, np.concatenate(episode))
+
+class MinariRows:
+    """Rows of a Minari dataset, episode by episode; columns are called x0, x1, ..., labels `actions` and `episode`."""
+
+    is_positional: bool = True
+    default_action: str | None = ACTIONS
+    default_groups: str | None = EPISODE
+
+    def __init__(self, dataset: Path | str):
+        self.dataset = dataset
+        self.storage = open_minari(dataset)
+        from gymnasium import spaces
+
+        if not isinstance(self.storage.action_space, spaces.Discrete):
+            raise ArgumentError("path", f"the actions of {dataset} are not discrete: {self.storage.action_space}.")
+        space = self.storage.observation_space
+        self.shape: tuple[int, ...] | None = (
+            space.shape if isinstance(space, spaces.Box) and len(space.shape) > 1 else None
+        )
+        self.names = [f"x{column}" for column in range(count_columns(dataset, space))]
+
+    def check_label(self, name: str, argument: str) -> None:
+        check_name(self.dataset, name, (ACTIONS, EPISODE), argument)
+
+    def blocks(self, observed: Sequence[str], labels: Sequence[str] = (), advice: str = "") -> Iterator[Block]:
+        """Observed columns in the given order, one block an episode."""
+        import pandas
+
+        places = {name: place for place, name in enumerate(self.names)}
+        columns = [places[name] for name in observed]
+        n_before = 0
+        for episode in self.read_episodes():
+            values = episode.observations[:, columns]
+            check_finite(self.dataset, values, observed, partial(say_row, n_before))
+            n_before += len(values)
+            columns_of = {ACTIONS: episode.actions, EPISODE: episode.episode}
+            yield Block(values, {name: pandas.Series(columns_of[name]) for name in labels})
+
+    def read_episodes(self) -> Iterator[Demonstrations]:
+        """Each observation with the action taken in it; the last one has none."""
+        n_episodes = self.storage.total_episodes
+        if not n_episodes:
+            raise ArgumentError("path", f"{self.dataset} has no episodes.")
+        episodes = iter(self.storage.get_episodes(range(n_episodes)))
+        for number in range(n_episodes):
+            with undamaged(self.dataset):
+                content = next(episodes)
+                taken = np.asarray(content["actions"])
+                seen = flatten(self.dataset, self.storage.observation_space, content["observations"])
+            if taken.ndim != 1 or len(seen) != len(taken) + 1:
+                raise ArgumentError(
+                    "path", f"episode {number} of {self.dataset} has {len(seen)} observations and {len(taken)} actions;"
+                    " there must be one observation more.",
+                )  # fmt: skip
+            yield Demonstrations(seen[:-1], self.name_actions(taken.astype(int)), np.full(len(taken), number))
+
+    def name_actions(self, numbers: np.ndarray) -> np.ndarray:
+        """The names that `write_minari` has kept, if any."""
+        names = self.storage.metadata.get("action_names")
+        if names is None:
+            return numbers
+        places = numbers - int(self.storage.action_space.start)
+        if len(places) and not 0 <= places.min() <= places.max() < len(names):
+            raise ArgumentError("path", f"{self.dataset} has actions without a name.")
+        return np.array(names, dtype=str)[places]
 
 
 def open_minari(dataset: Path | str) -> Any:
@@ -208,27 +235,38 @@ def open_minari(dataset: Path | str) -> Any:
     try:
         metadata = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ArgumentError("dataset", f"there is no Minari dataset {dataset}: no file {path}.") from None
+        raise ArgumentError("path", f"there is no Minari dataset {dataset}: no file {path}.") from None
     except (OSError, ValueError):
-        raise ArgumentError("dataset", f"{path} is not the metadata of a Minari dataset.") from None
+        raise ArgumentError("path", f"{path} is not the metadata of a Minari dataset.") from None
     if not isinstance(metadata, dict) or metadata.get("data_format") != "hdf5":
-        raise ArgumentError("dataset", f"{dataset} is not a Minari dataset in the format hdf5.")
+        raise ArgumentError("path", f"{dataset} is not a Minari dataset in the format hdf5.")
     if not all(isinstance(metadata.get(name), str) for name in ("observation_space", "action_space")):
         raise ArgumentError(
-            "dataset", f"{path} does not say what the observations and actions are; to find out, the environment that "
+            "path", f"{path} does not say what the observations and actions are; to find out, the environment that "
             "it names would have to be run, which is not done.",
         )  # fmt: skip
-    try:
+    with undamaged(dataset):
         return MinariStorage.read(folder)
-    except DAMAGED as error:
-        raise ArgumentError("dataset", f"{dataset} is a damaged Minari dataset: {error}.") from None
 
 
-def read_episodes(dataset: Path | str, storage: Any) -> list[dict]:
+@contextmanager
+def undamaged(dataset: Path | str) -> Iterator[None]:
+    """Say in one sentence that a dataset is not what its metadata say."""
     try:
-        return list(storage.get_episodes(range(storage.total_episodes)))
+        yield
+    except ArgumentError:
+        raise
     except DAMAGED as error:
-        raise ArgumentError("dataset", f"{dataset} is a damaged Minari dataset: {error}.") from None
+        reason = str(error).split("\n")[0]
+        raise ArgumentError("path", f"{dataset} is a damaged Minari dataset: {reason}.") from None
+
+
+def count_columns(dataset: Path | str, space: Any) -> int:
+    """Length of a flattened observation."""
+    from gymnasium import spaces
+
+    with undamaged(dataset):
+        return int(spaces.utils.flatdim(space))
 
 
 def flatten(dataset: Path | str, space: Any, values: Any) -> np.ndarray:
@@ -244,7 +282,7 @@ def flatten(dataset: Path | str, space: Any, values: Any) -> np.ndarray:
     if isinstance(space, spaces.Box | spaces.MultiBinary):
         values = np.asarray(values)
         return values.reshape(len(values), -1).astype(float)
-    raise ArgumentError("dataset", f"observations of {dataset} cannot be made rows of numbers: {space}.")
+    raise ArgumentError("path", f"observations of {dataset} cannot be made rows of numbers: {space}.")
 
 
 def write_minari(dataset_id: str, observations, actions, episode, description: str = "Demonstrations") -> None:
