@@ -92,6 +92,11 @@ def check_output(path: Path, *inputs: Path | str, option: str = "--out") -> None
             raise Refusal(f"{option}: {path} is the file to read from.")
 
 
+def check_jobs(n_jobs: int | None) -> None:
+    if n_jobs == 0:
+        raise Refusal("--n-jobs: 0 at a time would never end.")
+
+
 def load(path: Path):
     """The model in a file."""
     import whyact

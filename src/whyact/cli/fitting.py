@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from whyact.cli.arguments import Refusal, check_output, check_shape, parse_shape, split_names, user_errors
+from whyact.cli.arguments import Refusal, check_jobs, check_output, check_shape, parse_shape, split_names, user_errors
 
 DATA = "What to learn from"
 MODEL = "The model"
@@ -122,6 +122,7 @@ def run_fit(demonstrations, out, given, data, no_action, config, n_jobs, quiet) 
         parameters = {"random_state": 0} | settings[0] | keep_given(given)
         data = settings[1] | keep_given(data)
         n_jobs = parameters.pop("n_jobs", -1) if n_jobs is None else n_jobs
+        check_jobs(n_jobs)
         parameters.pop("verbose", None)
         FeaturePolicyClassifier(**parameters)._validate_params()
         every = float(data.get("checkpoint_every", 60.0))
@@ -164,8 +165,7 @@ def carry_out_run(folder: Path, n_jobs: int | None, quiet: bool) -> None:
     from whyact.explain import describe
     from whyact.runs import carry_out, find_model_path
 
-    if n_jobs == 0:
-        raise Refusal("--n-jobs: 0 processes would never end.")
+    check_jobs(n_jobs)
     logging.getLogger("whyact").addHandler(logging.StreamHandler())  # warnings of checkpoints, on standard error
     try:
         with user_errors(), warnings.catch_warnings():

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from whyact.cli.arguments import Refusal, check_output, check_shape, load, parse_shape, user_errors
+from whyact.cli.arguments import Refusal, check_jobs, check_output, check_shape, load, parse_shape, user_errors
 
 Model = Annotated[Path, typer.Argument(help="Model file that `whyact fit` wrote.", show_default=False)]
 Rows = Annotated[
@@ -34,7 +34,7 @@ def predict(
     the features explain (familiarity), and whether that is so little that nobody should rely on it (unfamiliar).
     """
     check_output(Path(out), file, model)
-    check_threads(n_jobs)
+    check_jobs(n_jobs)
     found = load(model).set_params(n_jobs=n_jobs)
     if prediction is not None:
         found.set_params(prediction=prediction)
@@ -66,11 +66,6 @@ def name_columns(model, block):
     import pandas
 
     return pandas.DataFrame(block, columns=model.feature_names_in_, copy=False)
-
-
-def check_threads(n_jobs: int) -> None:
-    if n_jobs == 0:
-        raise Refusal("--n-jobs: 0 threads would never end.")
 
 
 def explain(
@@ -178,9 +173,9 @@ def read_test(model, path: str, action: str | None):
     from whyact.tables import read_demonstrations
 
     table = read_demonstrations(path, action=action, columns=find_columns(model))
+    assert table.y is not None
     known = table.y.notna().to_numpy()
-    X = table.X[known] if hasattr(model, "feature_names_in_") else table.X[known].to_numpy()
-    return X, table.y[known].to_numpy()
+    return name_columns(model, table.X[known].to_numpy()), table.y[known].to_numpy()
 
 
 def info(model: Model) -> None:
