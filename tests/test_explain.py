@@ -49,11 +49,11 @@ def test_terms_add_up_to_the_probabilities(restless, rows, prediction, tau):
     terms = np.stack([one.terms.value for one in reasons])
     probabilities = np.stack([one.probabilities.value for one in reasons])
     assert np.abs(terms.sum(axis=1) - model.predict_proba(rows)).max() < 1e-12
-    assert np.abs(probabilities - model.predict_proba(rows)).max() < 1e-12
+    assert np.array_equal(probabilities, model.predict_proba(rows))
     assert terms.min() >= 0
     assert [one.action for one in reasons] == model.predict(rows).tolist()
-    assert np.allclose([one.familiarity for one in reasons], model.familiarity(rows), atol=1e-12)
-    assert np.allclose([one.substates for one in reasons], model.transform(rows), atol=1e-12)
+    assert np.array_equal([one.familiarity for one in reasons], model.familiarity(rows))
+    assert np.array_equal([one.substates for one in reasons], model.transform(rows))
     if prediction == "mmse":
         assert terms[:, -2].max() > 0.01  # other features speak here
 

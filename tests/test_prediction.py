@@ -58,8 +58,8 @@ def test_rows_can_be_judged_without_actions(demo):
 
 
 def test_the_record_averages_to_the_prediction(fitted, rows):
-    predictor = fitted._predictor
-    rounds = predictor.record(rows[:10], n_jobs=2)
+    predicted, rounds = fitted._predictor.record(rows[:10], n_jobs=2)
+    assert np.array_equal(predicted.probabilities, fitted.predict_proba(rows[:10]))
     n_draws = len(pick_draws(fitted.posterior_, fitted.max_prediction_draws))
     assert rounds.shares.shape == (10, N_KEPT, n_draws)
     assert np.allclose(rounds.shares.mean(axis=(1, 2)), fitted.familiarity(rows[:10]), atol=1e-12)

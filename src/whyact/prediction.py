@@ -180,9 +180,9 @@ class Predictor:
         n_kept = 0 if maximise else N_KEPT_OF_ONE_DRAW if one_draw else N_KEPT
         return self._run(observations, draws, n_kept, n_jobs, keep_substates=one_draw)[0]
 
-    def record(self, observations: np.ndarray, *, n_jobs: int | None = None) -> "Rounds":
-        """Every round that the MMSE prediction averages over, with the same random numbers."""
-        return self._run(observations, self.many_draws, N_KEPT, n_jobs, keep_rounds=True)[1]
+    def record(self, observations: np.ndarray, *, n_jobs: int | None = None) -> tuple[Prediction, "Rounds"]:
+        """The MMSE prediction, as `predict` gives it, and every round that it averages over."""
+        return self._run(observations, self.many_draws, N_KEPT, n_jobs, keep_rounds=True)
 
     def _run(
         self,

@@ -19,7 +19,8 @@ from whyact.explain import find_names, name_strongest
 from whyact.model import sharpen
 
 if TYPE_CHECKING:
-    from whyact.prediction import Predictor
+    from whyact.prediction import Prediction, Predictor
+    from whyact.sampler.new_rows import Rounds
 
 # Terms for the action below this share of its probability are not worth telling, nor terms against it below this.
 WORTH_TELLING = 0.05
@@ -194,7 +195,7 @@ def find_terms(
     return terms
 
 
-def find_terms_of_draws(rounds, predictor: "Predictor", n_labels: int) -> np.ndarray:
+def find_terms_of_draws(rounds: "Rounds", predictor: "Predictor", n_labels: int) -> np.ndarray:
     """The terms in every draw and kept round, (N, draws x rounds, K + 2, U)."""
     draws = predictor.many_draws
     splits = draws.splits
@@ -286,42 +287,30 @@ def explain_rows(model, X: np.ndarray, n_nearest: int, interval: float) -> Expla
     return Explanations(found)
 
 
-def explain_block(model, X, first: int, n_nearest: int, vocabulary: Vocabulary) -> list[Explanation]:
+def explain_block(model, X: np.ndarray, first: int, n_nearest: int, vocabulary: Vocabulary) -> list[Explanation]:
     """Explain some rows; the first one is row `first`."""
-    predictor, n_labels = model._predictor, model.n_components_
+    predictor = model._predictor
     use_map = model.prediction == "map"
     chosen = predictor.predict(X, one_draw=True, maximise=use_map, n_jobs=model.n_jobs)
-    rounds = predictor.record(X, n_jobs=model.n_jobs)
-    samples = find_terms_of_draws(rounds, predictor, n_labels)
+    averaged, rounds = predictor.record(X, n_jobs=model.n_jobs)
+    samples = find_terms_of_draws(rounds, predictor, model.n_components_)
+    made_of = decompose_chosen(model, chosen) if use_map else decompose_average(model, rounds, samples)
+    predicted = chosen if use_map else averaged
     limits = ((1 - vocabulary.interval) / 2, (1 + vocabulary.interval) / 2)
-    if use_map:
-        tau = predictor.target.decisiveness
-        labels = np.arange(n_labels)
-        terms = find_terms(chosen.substates, chosen.familiarity, model._chosen.policies, tau, labels, n_labels)
-        familiarity = chosen.familiarity
-        presence = (chosen.substates > 0).astype(float)
-        parts = np.zeros((len(X), n_labels + 1, X.shape[1]))
-        parts[:, :n_labels] = chosen.substates[..., None] * model.components_
-    else:
-        terms = samples.mean(axis=1)
-        familiarity = rounds.shares.mean(axis=(1, 2))
-        presence, parts = average_parts(rounds, predictor, n_labels)
-        parts *= model.unit_
-    probabilities = Estimate(terms.sum(axis=1), *np.quantile(samples.sum(axis=2), limits, axis=1))
-    all_terms = Estimate(terms, *np.quantile(samples, limits, axis=1))
-    unexplained = X - parts.sum(axis=1)
+    probabilities = Estimate(predicted.probabilities, *np.quantile(samples.sum(axis=2), limits, axis=1))
+    terms = Estimate(made_of.terms, *np.quantile(samples, limits, axis=1))
     gram = model.components_ @ model.components_.T
     return [
         Explanation(
             row=first + n,
-            action=model.classes_[np.argmax(probabilities.value[n])],
+            action=model.classes_[np.argmax(predicted.probabilities[n])],
             probabilities=Estimate(*(numbers[n] for numbers in probabilities)),
-            familiarity=float(familiarity[n]),
-            terms=Estimate(*(numbers[n] for numbers in all_terms)),
+            familiarity=float(predicted.familiarity[n]),
+            terms=Estimate(*(numbers[n] for numbers in terms)),
             substates=chosen.substates[n],
-            presence=presence[n],
-            parts=parts[n],
-            unexplained=unexplained[n],
+            presence=made_of.presence[n],
+            parts=made_of.parts[n],
+            unexplained=X[n] - made_of.parts[n].sum(axis=0),
             nearest=name_nearest(model, chosen.substates[n], gram, n_nearest),
             counterfactual=name_counterfactual(model, chosen.substates[n]),
             vocabulary=vocabulary,
@@ -330,23 +319,40 @@ def explain_block(model, X, first: int, n_nearest: int, vocabulary: Vocabulary) 
     ]
 
 
-def average_parts(rounds, predictor: "Predictor", n_labels: int) -> tuple[np.ndarray, np.ndarray]:
-    """How probably each feature is in each row, (N, K), and what it puts there, (N, K + 1, D).
+class Decomposition(NamedTuple):
+    """What rows and their probabilities are made of, feature by feature."""
 
-    Both averaged over draws; in the sampler's unit.
-    """
-    draws, n_draws = predictor.many_draws, rounds.shares.shape[2]
+    terms: np.ndarray  # (N, K + 2, U)
+    presence: np.ndarray  # (N, K)
+    parts: np.ndarray  # (N, K + 1, D), in the unit of the observations
+
+
+def decompose_chosen(model, chosen: "Prediction") -> Decomposition:
+    """By the chosen draw alone; every feature is one of its own."""
+    policies, n_labels = model._chosen.policies, model.n_components_
+    tau = model._predictor.target.decisiveness
+    parts = chosen.substates[..., None] * model.components_
+    return Decomposition(
+        find_terms(chosen.substates, chosen.familiarity, policies, tau, np.arange(n_labels), n_labels),
+        (chosen.substates > 0).astype(float),
+        np.append(parts, np.zeros((len(parts), 1, parts.shape[2])), axis=1),
+    )
+
+
+def decompose_average(model, rounds: "Rounds", samples: np.ndarray) -> Decomposition:
+    """By the average over draws of the terms, and of the features that match each one of the chosen draw."""
+    draws, labels, n_labels = model._predictor.many_draws, model._predictor.labels, model.n_components_
+    n_draws = rounds.shares.shape[2]
     present = (rounds.substates > 0).mean(axis=1)
     substates = rounds.substates.mean(axis=1)
     presence = np.empty((len(substates), n_labels))
     parts = np.empty((len(substates), n_labels + 1, draws.features.shape[1]))
     for label in range(n_labels):
-        same = predictor.labels == label
+        same = labels == label
         presence[:, label] = present[:, same].sum(axis=1) / n_draws
         parts[:, label] = substates[:, same] @ draws.features[same] / n_draws
-    other = predictor.labels < 0
-    parts[:, n_labels] = substates[:, other] @ draws.features[other] / n_draws
-    return presence, parts
+    parts[:, n_labels] = substates[:, labels < 0] @ draws.features[labels < 0] / n_draws
+    return Decomposition(samples.mean(axis=1), presence, parts * model.unit_)
 
 
 def name_nearest(model, substates: np.ndarray, gram: np.ndarray, n_nearest: int) -> tuple[Neighbour, ...]:
