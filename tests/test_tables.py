@@ -241,6 +241,13 @@ def test_labels_of_parquet_keep_their_type(write_parquet, actions, read):
     assert table.groups.tolist() == [7, 7, 8]
 
 
+def test_dots_in_names_of_parquet_are_only_dots(write_parquet):
+    path = write_parquet(**{"a": [1.0, 2.0], "a.b": [3.0, 4.0], "u": ["go", "stop"]})
+    np.testing.assert_array_equal(read_demonstrations(path, action="u").X, [[1, 3], [2, 4]])
+    assert list(read_demonstrations(path, action="u", columns=["a.b"]).X["a.b"]) == [3, 4]
+    assert list(read_demonstrations(path, action="u", columns=["a"]).X["a"]) == [1, 2]
+
+
 def test_categories_of_parquet_are_labels(tmp_path):
     pytest.importorskip("pyarrow")
     frame = pandas.DataFrame({"x": [1.0, 2.0], "u": pandas.Categorical(["go", "stop"])})
@@ -417,9 +424,11 @@ def test_archives_hold_arrays_and_nothing_else(tmp_path, members, sentence):
 def test_bombs_do_not_go_off(tmp_path, monkeypatch):
     write_member(tmp_path / "demos.npz", "observations.npy", make_header((2**17, 8)) + bytes(2**23))
     assert (tmp_path / "demos.npz").stat().st_size < 20_000
+    (tmp_path / "demos.csv.gz").write_bytes(gzip.compress(b"x\n" + b"1\n" * 2**21))
     monkeypatch.setattr(sources, "find_memory", lambda: 2**24)
-    with pytest.raises(ArgumentError, match=r"would take 0\.0 GiB of memory, more than half"):
-        read_demonstrations(tmp_path / "demos.npz", without_actions=True)
+    for name in ("demos.npz", "demos.csv.gz"):
+        with pytest.raises(ArgumentError, match=r"would take 0\.0 GiB of memory, more than half"):
+            read_demonstrations(tmp_path / name, without_actions=True)
     monkeypatch.undo()
     content = bytearray((tmp_path / "demos.npz").read_bytes())
     place = content.index(struct.pack("<I", 2**23 + 128), content.index(b"PK\x01\x02"))

@@ -7,6 +7,7 @@ fields in each line is checked before.
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -144,6 +145,8 @@ class RecordReader:
         self.file = file
         self.delimiter = delimiter
         self.others = bytes(set(range(256)) - set(f"{delimiter}\n".encode()))
+        # a field between quotes; what stands beside them is left to the csv module
+        self.quoted = re.compile(rb'"(?<=[%b\n]")[^"]*(?:""[^"]*)*"(?=[%b\n])' % (2 * (delimiter.encode(),)))
         self.n_lines = 0  # read so far
         self.block_size = BLOCK_SIZE
 
@@ -187,10 +190,13 @@ class RecordReader:
         return text
 
     def is_plain(self, text: str, n_fields: int) -> bool:
-        """Whether every line is a record of so many fields, as can be told quickly where nothing is quoted."""
+        """Whether there are whole records of so many fields, told by the separators alone; if in doubt, not."""
+        content = text.encode()
         if '"' in text:
-            return False
-        separators = text.encode().translate(None, self.others)
+            content = self.quoted.sub(b"", b"\n" + content)[1:]
+            if b'"' in content:
+                return False
+        separators = content.translate(None, self.others)
         line = self.delimiter.encode() * (n_fields - 1) + b"\n"
         return separators == line * (len(separators) // n_fields)
 

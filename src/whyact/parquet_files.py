@@ -47,7 +47,7 @@ class ParquetFile(NamedColumns):
         batch_size = max(1, N_CELLS // len(observed))
         n_before = 0
         with self.undamaged(), import_parquet().ParquetFile(self.path) as file:
-            for batch in file.iter_batches(batch_size, columns=[*observed, *labels], use_threads=True):
+            for batch in iterate(file, batch_size, [*observed, *labels]):
                 values = np.column_stack([to_numbers(batch.column(name)) for name in observed])
                 check_finite(self.path, values, observed, partial(say_row, n_before))
                 n_before += len(values)
@@ -66,6 +66,12 @@ class ParquetFile(NamedColumns):
         except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
             reason = str(error).split("\n")[0].rstrip(".")
             raise ArgumentError("path", f"{self.path} is damaged, or not a Parquet file: {reason}.") from None
+
+
+def iterate(file: Any, batch_size: int, columns: list[str]) -> Iterator[Any]:
+    # over all groups at once pyarrow keeps what it has read
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(batch_size, row_groups=[group], columns=columns)
 
 
 def is_of(type_: Any, *kinds: str) -> bool:

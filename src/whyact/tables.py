@@ -10,7 +10,7 @@ import numpy as np
 from whyact.errors import ArgumentError as ArgumentError
 from whyact.errors import list_names
 from whyact.errors import suggest as suggest
-from whyact.sources import Block, Source, check_name
+from whyact.sources import Block, Source, check_fits, check_name
 
 if TYPE_CHECKING:
     import pandas
@@ -77,7 +77,7 @@ def read_demonstrations(
     labels = [name for name in (action, groups) if name is not None]
     observed = choose_columns(path, source, labels, columns, ignore)
     advice = "; say which columns to use" if columns is None else ""
-    X, found = gather(source.blocks(observed, labels, advice), observed, labels)
+    X, found = gather(path, source.blocks(observed, labels, advice), observed, labels)
     return Table(
         X,
         None if action is None else tidy_labels(path, found[action], "action", missing_action),
@@ -87,7 +87,9 @@ def read_demonstrations(
 
 
 def open_rows(path: Path | str, columns: Sequence[str]) -> Iterator[np.ndarray]:
-    """Read observations block by block, in memory that does not grow with the file (NPZ is read as a whole).
+    """Read observations block by block, in memory that does not grow with the file.
+
+    NPZ is read as a whole, though, Parquet by its groups of rows, and Minari by episodes.
 
     A thread reads one block ahead. What is wrong with the names is said at once, what is wrong with a row when it is
     its turn.
@@ -103,6 +105,7 @@ def open_rows(path: Path | str, columns: Sequence[str]) -> Iterator[np.ndarray]:
     -------
     iterator of ndarray (n, D) of float64, columns in the given order, NaN where missing
     """
+    columns = list(columns)
     source = open_source(path, None, None, n_needed=len(columns))
     if source.is_positional:
         if len(source.names) != len(columns):
@@ -197,12 +200,17 @@ def choose_columns(
 
 
 def gather(
-    blocks: Iterator[Block], observed: list[str], labels: list[str]
+    path: Path | str, blocks: Iterator[Block], observed: list[str], labels: list[str]
 ) -> "tuple[pandas.DataFrame, dict[str, pandas.Series]]":
-    """All rows together."""
+    """All rows together, if they fit into memory; a small compressed file may hold very many."""
     import pandas
 
-    parts = list(blocks)
+    parts = []
+    n_bytes = 0
+    for block in blocks:
+        parts.append(block)
+        n_bytes += block.values.nbytes
+        check_fits(path, n_bytes)
     values = parts[0].values if len(parts) == 1 else np.concatenate([part.values for part in parts])
     found = {name: pandas.concat([part.labels[name] for part in parts], ignore_index=True) for name in labels}
     return pandas.DataFrame(values, columns=observed), found

@@ -184,7 +184,8 @@ class MinariRows:
         """Observed columns in the given order, one block an episode."""
         import pandas
 
-        columns = [self.names.index(name) for name in observed]
+        places = {name: place for place, name in enumerate(self.names)}
+        columns = [places[name] for name in observed]
         n_before = 0
         for episode in self.read_episodes():
             values = episode.observations[:, columns]
