@@ -123,9 +123,11 @@ def describe_model(model) -> dict[str, Any]:
 
 
 def encode_settings(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of the estimator as plain data."""
+    """Parameters of the estimator as plain data, but for those that only say how it ran."""
     settings = {}
     for name, value in parameters.items():
+        if name in ("n_jobs", "verbose"):
+            continue
         if isinstance(value, Priors):
             value = {"priors": {field: getattr(value, field) for field in value.__dataclass_fields__}}
         elif isinstance(value, AsPublished):
