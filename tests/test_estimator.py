@@ -490,3 +490,19 @@ def test_policy_of_substates(fitted, demo):
     assert np.allclose(halves[1], 0.2)
     with pytest.raises(ValueError, match="between 0 and 1"):
         fitted.policy([[1.1, 0, 0, 0, 0]])
+
+
+def test_scaled_columns_are_what_a_scaler_before_would_make(demo):
+    from sklearn.preprocessing import MinMaxScaler
+
+    units = np.geomspace(1e-3, 1e3, 36)
+    X, y = demo.X * units - 5 * units, demo.y
+    X[4, 7] = np.nan
+    scaled = FeaturePolicyClassifier(**QUICK, scale_columns=True).fit(X[:80], y[:80])
+    scaler = MinMaxScaler().fit(X[:80])
+    before = FeaturePolicyClassifier(**QUICK).fit(scaler.transform(X[:80]), y[:80])
+    assert np.allclose(scaled.predict_proba(X[80:]), before.predict_proba(scaler.transform(X[80:])), atol=1e-6)
+    made_up = scaled.inverse_transform(scaled.substates_)
+    assert np.allclose(made_up, scaler.inverse_transform(before.inverse_transform(before.substates_)))
+    again = scaled.set_params(scale_columns=False).fit(X[:80], y[:80])
+    assert not hasattr(again, "column_range_")

@@ -85,6 +85,7 @@ def test_a_loaded_model_predicts_the_same_numbers(model, file, demo):
         {"decisiveness": 10.0, "max_features": 4, "start": "rows", "n_levels": 300},
         {"sampler": AsPublished(n_indicators=50), "n_chains": 1},
         {"priors": Priors(ibp_mass=(2, 3)), "action_weight": "dimensions", "unit": 2.0, "missing_action": "brake"},
+        {"scale_columns": True},
         {"missing_action": np.nan, "random_state": np.random.RandomState(0)},
     ],
 )

@@ -75,6 +75,9 @@ class FeaturePolicyClassifier(FeatureLearner):
     unit : float or "auto", default="auto"
         What the observations are divided by before the priors apply; "auto" brings their root mean square to 1/4,
         so that the unit of X changes nothing but the unit of the features (as published: leaves them as they are).
+    scale_columns : bool, default=False
+        Bring each column to the range from 0 to 1 first, for columns of different units, of which the model would else
+        explain the largest only. Features, `observations_` and noise are then in shares of these ranges.
     sampler : {"exact", "as-published"} or AsPublished, default="exact"
         - "exact": every step leaves the posterior invariant; annealed burn-in.
         - "as-published": the algorithm of Sec. 4.1 and 4.2 as the authors describe it, to compare; Table 1 as default:
@@ -122,6 +125,8 @@ class FeaturePolicyClassifier(FeatureLearner):
     posterior_ : Posterior
         All draws; P(K), intervals of the features, diagnostics, `to_arviz()`.
     unit_ : float
+    column_low_, column_range_ : ndarray (D,)
+        With `scale_columns` only: what was taken off each column, and what it was then divided by.
     n_features_in_, feature_names_in_
         As in scikit-learn. There "features" are the columns of X.
 
@@ -155,6 +160,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         "start": [StrOptions({"prior", "rows"})],
         "prediction": [StrOptions({"mmse", "map"})],
         "unit": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "scale_columns": ["boolean"],
         "sampler": [StrOptions({"exact", "as-published"}), AsPublished],
         "warm_start": ["boolean"],
     }
@@ -177,6 +183,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         max_prediction_draws=200,
         missing_action=None,
         unit="auto",
+        scale_columns=False,
         sampler="exact",
         n_jobs=None,
         random_state=None,
@@ -199,11 +206,28 @@ class FeaturePolicyClassifier(FeatureLearner):
         self.max_prediction_draws = max_prediction_draws
         self.missing_action = missing_action
         self.unit = unit
+        self.scale_columns = scale_columns
         self.sampler = sampler
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+
+    def _check_observations(self, X, reset):
+        X = super()._check_observations(X, reset)
+        if reset:
+            for name in ("column_low_", "column_range_"):
+                self.__dict__.pop(name, None)
+            if self.scale_columns:
+                self.column_low_ = np.nanmin(X, axis=0)
+                spread = np.nanmax(X, axis=0) - self.column_low_
+                self.column_range_ = np.where(spread > 0, spread, 1.0)
+        return (X - self.column_low_) / self.column_range_ if hasattr(self, "column_range_") else X
+
+    def inverse_transform(self, S):
+        """Observations (N, D) that the substates (N, K) make up, in their own unit."""
+        made_up = super().inverse_transform(S)
+        return made_up * self.column_range_ + self.column_low_ if hasattr(self, "column_range_") else made_up
 
     def _pose(self, X, actions, n_actions):
         published = self._find_published()

@@ -186,6 +186,9 @@ def encode_features(model) -> Group:
     }
     if len(model.classes_):
         variables["action"] = encode_labels("action", model.classes_)
+    if hasattr(model, "column_range_"):
+        variables["column_low"] = Variable(("column",), model.column_low_)
+        variables["column_range"] = Variable(("column",), model.column_range_)
     if hasattr(model, "feature_names_in_"):
         variables["column"] = Variable(("column",), check_texts("X: the column name", model.feature_names_in_))
     return Group(variables, {"n_levels": n_levels})
@@ -277,6 +280,11 @@ def decode_model(groups: dict[str, Group]) -> "FeaturePolicyClassifier":
     if names is not None:
         demand(len(names) == observations.shape[1], "'column' does not fit to 'observations'")
         model.feature_names_in_ = names
+    if model.scale_columns:
+        low, spread = (take(groups["features"], name, 1, "f") for name in ("column_low", "column_range"))
+        demand(len(low) == len(spread) == observations.shape[1], "'column_range' does not fit to 'observations'")
+        demand((np.isfinite(low) & np.isfinite(spread) & (spread > 0)).all(), "'column_range' is not positive")
+        model.column_low_, model.column_range_ = low, spread
     model._set_fitted(model._summarise(problem, chains), problem, classes, ends.entropy[4])
     model._keep_run(observations, actions, ends)
     shape = about.get("shape")

@@ -55,6 +55,7 @@ def is_text(value: Any) -> bool:
 
 WHOLE = Kind(is_whole, "a whole number")
 NUMBER = Kind(is_number, "a finite number")
+TRUTH = Kind(lambda value: isinstance(value, bool), "true or false")
 TEXT = Kind(is_text, "a text")
 TEXTS = Kind(lambda value: is_list_of(is_text, value), "a list of texts")
 PAIR = Kind(lambda value: is_list_of(is_number, value) and len(value) == 2, "a pair of numbers")
@@ -130,7 +131,7 @@ def find_parameter_kinds() -> dict[str, Kind]:
     return {
         name: join_kinds(FeaturePolicyClassifier._parameter_constraints[name])
         for name in names
-        if name not in ("missing_action", "priors")
+        if name not in ("missing_action", "priors", "warm_start")
     }
 
 
@@ -144,6 +145,8 @@ def join_kinds(constraints: list) -> Kind:
             options = sorted(constraint.options)
         elif isinstance(constraint, Interval):
             kinds.append(WHOLE if constraint.type is Integral else NUMBER)
+        elif constraint == "boolean":
+            kinds.append(TRUTH)
         elif constraint in (Integral, "random_state", "verbose"):
             kinds.append(WHOLE)
     words = [kind.words for kind in kinds] + [repr(option) for option in options]

@@ -52,6 +52,15 @@ def fit(
         str | None, option("Power of the observations' likelihood: a number or auto.", MODEL, "1")
     ] = None,
     unit: Annotated[str | None, option("What observations are divided by: a number or auto.", MODEL, "auto")] = None,
+    scale_columns: Annotated[
+        bool | None,
+        typer.Option(
+            "--scale-columns/--no-scale-columns",
+            help="Bring each column to the range from 0 to 1 first, for columns of different units.",
+            rich_help_panel=MODEL,
+            show_default="no",
+        ),
+    ] = None,
     n_levels: Annotated[int | None, option("Number of values of a substate.", MODEL, "100")] = None,
     prior: Annotated[
         list[str] | None, option("A hyperprior, such as ibp_mass=1,10; may be given several times.", MODEL, "Table 1")
@@ -87,6 +96,7 @@ def fit(
         "action_weight": to_number(action_weight, "--action-weight", ("dimensions", "auto")),
         "observation_weight": to_number(observation_weight, "--observation-weight", ("auto",)),
         "unit": to_number(unit, "--unit", ("auto",)),
+        "scale_columns": scale_columns,
         "n_levels": n_levels,
         "priors": parse_priors(prior),
         "n_burn_in": n_burn_in,
@@ -112,6 +122,7 @@ def fit(
 
 
 def run_fit(demonstrations, out, given, data, no_action, config, n_jobs, quiet) -> None:
+    from whyact.comparison.inputs import WIDE, compare_spreads
     from whyact.estimator import FeaturePolicyClassifier
     from whyact.runs import Run, begin_run, find_folder
     from whyact.settings_file import read_settings
@@ -141,6 +152,11 @@ def run_fit(demonstrations, out, given, data, no_action, config, n_jobs, quiet) 
         folder = find_folder(out)
         if not quiet:
             say(describe_table(demonstrations, table))
+            if not parameters.get("scale_columns") and (ratio := compare_spreads(table.X)) >= WIDE:
+                say(
+                    f"The columns differ in size by a factor of {ratio:.2g}, and the model follows the largest; "
+                    "--scale-columns brings all to the same range."
+                )
         labels = None if table.y is None else table.y.to_numpy()
         begin_run(folder, Run(parameters, table.X, labels, shape, every))
     carry_out_run(folder, n_jobs, quiet)

@@ -8,6 +8,8 @@ import typer
 
 from whyact.cli.arguments import Refusal, check_jobs, check_output, check_shape, load, parse_shape, user_errors
 
+EXPLAINED_AT_ONCE = 100  # rows
+
 Model = Annotated[Path, typer.Argument(help="Model file that `whyact fit` wrote.", show_default=False)]
 Rows = Annotated[
     str,
@@ -87,45 +89,57 @@ def explain(
     """
     if out is not None:
         check_output(out, file, model)
+    if row and min(row) < 0:
+        raise Refusal(f"--row: {min(row)} is less than 0, the number of the first row.")
     found = load(model)
     with user_errors():
-        from dataclasses import replace
-
-        from whyact.files import write_whole
-        from whyact.reasons import Explanations
+        from whyact.files import write_streamed
         from whyact.tables import open_rows
 
-        rows = None if row is None else list(dict.fromkeys(row))
-        numbers, values = gather_rows(open_rows(file, find_columns(found)), rows)
-        explained = found.explain(name_columns(found, values), n_nearest=nearest, interval=interval)
-        reasons = Explanations([replace(one, row=number) for number, one in zip(numbers, explained, strict=True)])
+        picked = pick_rows(open_rows(file, find_columns(found)), row)
+        explained = explain_blocks(found, picked, n_nearest=nearest, interval=interval)
         if out is None:
-            typer.echo(str(reasons))
+            for reasons in explained:
+                typer.echo(str(reasons))
             return
-        write_whole(out, reasons.to_frame().to_csv(index=False))
+        with write_streamed(out) as stream:
+            for number, reasons in enumerate(explained):
+                stream.write(reasons.to_frame().to_csv(index=False, header=number == 0).encode())
     typer.echo(f"Written: {out}")
 
 
-def gather_rows(blocks, wanted: list[int] | None):
-    """Numbers and values of the wanted rows of a file, or of all."""
+def pick_rows(blocks, wanted: list[int] | None) -> Iterator:
+    """Numbers and values of the wanted rows of a file, or of all, in the order of the file, some at a time."""
     import numpy as np
 
-    if wanted is not None and min(wanted) < 0:
-        raise Refusal(f"--row: {min(wanted)} is less than 0, the number of the first row.")
+    left = None if wanted is None else set(wanted)
     first = 0
-    found: dict[int, np.ndarray] = {}
     for block in blocks:
-        for number in range(first, first + len(block)) if wanted is None else wanted:
-            if first <= number < first + len(block):
-                found[number] = block[number - first]
+        for start in range(0, len(block), EXPLAINED_AT_ONCE):
+            values = block[start : start + EXPLAINED_AT_ONCE]
+            numbers = np.arange(first + start, first + start + len(values))
+            if left is not None:
+                chosen = np.isin(numbers, list(left))
+                numbers, values = numbers[chosen], values[chosen]
+                left -= set(numbers.tolist())
+            if len(numbers):
+                yield numbers, values
         first += len(block)
-        if wanted is not None and len(found) == len(wanted):
-            break
-    for number in wanted or []:
-        if number not in found:
-            raise Refusal(f"--row: there is no row {number}; the file has {first} rows, from 0 to {first - 1}.")
-    numbers = list(found) if wanted is None else wanted
-    return numbers, np.array([found[number] for number in numbers])
+        if left is not None and not left:
+            return
+    if left:
+        raise Refusal(f"--row: there is no row {min(left)}; the file has {first} rows, from 0 to {first - 1}.")
+
+
+def explain_blocks(model, picked, **options) -> Iterator:
+    """Explanations with the numbers of their rows in the file."""
+    from dataclasses import replace
+
+    from whyact.reasons import Explanations
+
+    for numbers, values in picked:
+        reasons = model.explain(name_columns(model, values), **options)
+        yield Explanations([replace(one, row=int(number)) for number, one in zip(numbers, reasons, strict=True)])
 
 
 def report(
@@ -144,6 +158,7 @@ def report(
     kind: Annotated[
         str | None, typer.Option(help="bars, image, or curve for columns that follow each other in time.")
     ] = None,
+    origin: Annotated[str, typer.Option(help="Where the first row of a picture is: upper or lower.")] = "upper",
     title: Annotated[str | None, typer.Option(help="Title of the page.", show_default="name of the file")] = None,
 ) -> None:
     """Write one page about a model: what was found, why each demonstration went as it did, how far to trust it.
@@ -164,7 +179,10 @@ def report(
         from whyact.report import write_report
 
         held_out = None if test is None else read_test(found, test, action)
-        write_report(found, out, shape=sizes, kind=kind, test=held_out, title=title or model.name, source=model.name)
+        write_report(
+            found, out, shape=sizes, kind=kind, origin=origin, test=held_out, title=title or model.name,
+            source=model.name,
+        )  # fmt: skip
     typer.echo(f"Written: {out}")
 
 

@@ -139,9 +139,7 @@ def scale_if_asked(models: dict[str, Model], X, scale: bool) -> tuple[dict[str, 
     if scale:
         scaled = {n: m._replace(candidate=scale_first(m.candidate)) if m.is_ours else m for n, m in models.items()}
         return scaled, []
-    spreads = np.nanstd(np.asarray(X), axis=0)
-    spreads = spreads[spreads > 0]
-    ratio = spreads.max() / spreads.min() if len(spreads) else 1.0
+    ratio = compare_spreads(X)
     samplers = [name for name, model in models.items() if model.is_sampler]
     if ratio < WIDE or not samplers:
         return models, []
@@ -149,6 +147,13 @@ def scale_if_asked(models: dict[str, Model], X, scale: bool) -> tuple[dict[str, 
         f"The columns of X differ in size by a factor of {ratio:.2g}; {', '.join(samplers)} know one noise for all of "
         "them and follow the largest. Scaling (scale=True, --scale) brings all columns to the same range."
     ]
+
+
+def compare_spreads(X) -> float:
+    """The largest standard deviation of a column over the smallest."""
+    spreads = np.nanstd(np.asarray(X), axis=0)
+    spreads = spreads[spreads > 0]
+    return float(spreads.max() / spreads.min()) if len(spreads) else 1.0
 
 
 def impute_where_needed(models: dict[str, Model], X) -> tuple[dict[str, Model], list[str]]:
