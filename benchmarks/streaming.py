@@ -7,6 +7,9 @@ actions and 8 features, of which about three speak in a row, and ends when the f
 runs in a process of its own, so that peaks of memory do not add up; the peak includes Python and its libraries, which
 are shown by themselves, and for .npy the pages of the file that the system has mapped and may drop. Seconds are those
 of the clock, and of all threads together: where other programs use the machine, the latter say more.
+
+Last, the whole command `whyact predict --prediction map` on rows that a model with 8 features was made for, loading the
+model included; then on four times as many rows, which must not take more memory.
 """
 
 import argparse
@@ -41,6 +44,33 @@ def make_files(folder: Path, n_rows: int, n_columns: int) -> None:
         pandas.DataFrame(rows, columns=names).to_parquet(folder / "rows.parquet", row_group_size=100_000)
 
 
+def make_model(folder: Path, n_rows: int) -> None:
+    """A model, rows for it, and the same rows four times."""
+    from prediction import draw_rows, fit_model
+
+    model, truth, rng = fit_model()
+    model.save(folder / "model.nc")
+    rows = draw_rows(rng, truth, n_rows)
+    np.savetxt(folder / "few.csv", rows, "%.6f", ",", header=",".join(name_columns(rows.shape[1])), comments="")
+    text = (folder / "few.csv").read_text()
+    with (folder / "many.csv").open("w") as file:
+        file.write(text)
+        for _ in range(3):
+            file.write(text[text.index("\n") + 1 :])
+
+
+def predict(path: Path) -> int:
+    from whyact.cli import app
+
+    out = path.with_name("predictions.csv")
+    app(
+        ["predict", str(path.with_name("model.nc")), str(path), "-o", str(out), "--prediction", "map"],
+        standalone_mode=False,
+    )
+    with out.open("rb") as file:
+        return sum(1 for _ in file) - 1
+
+
 def name_columns(n_columns: int) -> list[str]:
     return [f"x{column}" for column in range(n_columns)]
 
@@ -64,7 +94,12 @@ def measure(task: str, path: Path, n_rows: int, n_columns: int) -> dict:
     """Do one task in this process."""
     before = peak_memory()
     start, start_of_threads = time.perf_counter(), time.process_time()
-    n_done = read(path, n_columns) if task == "read" else write(path, n_rows)
+    tasks = {
+        "read": lambda: read(path, n_columns),
+        "write": lambda: write(path, n_rows),
+        "predict": lambda: predict(path),
+    }
+    n_done = tasks[task]()
     return {
         "rows": n_done,
         "seconds": time.perf_counter() - start,
@@ -91,7 +126,7 @@ def report(task: str, path: Path, n_rows: int, n_columns: int) -> None:
     if measured["rows"] != n_rows:
         raise SystemExit(f"{path}: {measured['rows']} rows instead of {n_rows}.")
     print(
-        f"{task:5} {path.name:15} {path.stat().st_size / 1e6:6.0f} MB  {n_rows / measured['seconds']:10,.0f} rows/s  "
+        f"{task:7} {path.name:15} {path.stat().st_size / 1e6:6.0f} MB  {n_rows / measured['seconds']:10,.0f} rows/s  "
         f"{n_rows / measured['seconds of threads']:10,.0f} rows/s of CPU  "
         f"peak {measured['peak'] / 1e6:5.0f} MB ({measured['before'] / 1e6:.0f} MB before)",
         flush=True,
@@ -102,12 +137,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=30)
-    parser.add_argument("--task", choices=["make", "read", "write"], help="one task only, in this process")
+    parser.add_argument(
+        "--task", choices=["make", "make-model", "read", "write", "predict"], help="one task only, in this process"
+    )
     parser.add_argument("path", type=Path, nargs="?")
     arguments = parser.parse_args()
     size = arguments.rows, arguments.columns
     if arguments.task == "make":
         make_files(arguments.path, *size)
+    elif arguments.task == "make-model":
+        make_model(arguments.path, arguments.rows)
     elif arguments.task:
         print(json.dumps(measure(arguments.task, arguments.path, *size)))
     else:
@@ -117,6 +156,9 @@ def main() -> None:
             for path in sorted(folder.iterdir()):
                 report("read", path, *size)
             report("write", folder / "predictions.csv", *size)
+            run("make-model", folder, *size)
+            report("predict", folder / "few.csv", *size)
+            report("predict", folder / "many.csv", 4 * size[0], size[1])
 
 
 if __name__ == "__main__":
