@@ -17,7 +17,7 @@ demo: .venv/installed
 	$(BIN)/whyact demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -9,9 +9,12 @@ from whyact.posterior import ChainDraws
 
 def make_model(
     n_rows=30, n_columns=6, n_features=3, labels=("brake", "go", "wait"), *, n_draws=6, names=None, share_missing=0.0,
-    n_unknown=0, n_runs=2, seed=0, **parameters,
+    n_unknown=0, n_runs=2, seed=0, numbers=None, **parameters,
 ):  # fmt: skip
-    """A FeaturePolicyClassifier whose chains hold noisy copies of one state; without labels, without actions."""
+    """A FeaturePolicyClassifier whose chains hold noisy copies of one state; without labels, without actions.
+
+    `numbers`: how many features each draw has, if not all of them.
+    """
     rng = np.random.default_rng(seed)
     model = FeaturePolicyClassifier(**parameters)
     n_actions = max(len(labels), 1)
@@ -27,15 +30,17 @@ def make_model(
     actions[:n_unknown] = -1
 
     model.n_features_in_ = n_columns
+    if model.scale_columns:
+        observations = model._check_observations(observations, reset=True)
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     problem = model._pose(observations, actions, n_actions)
     chains = []
     for _ in range(n_runs):
         chain = None
-        for _ in range(n_draws):
+        for number in numbers or [n_features] * n_draws:
             noisy = features / problem.unit * rng.uniform(0.9, 1.1, features.shape)
-            state = State(levels / 99, noisy, policies, *[0.01] * (len(State._fields) - 3))
+            state = State(levels[:number] / 99, noisy[:number], policies[:number], *[0.01] * (len(State._fields) - 3))
             chain = chain or ChainDraws(state, model.n_levels)
             chain.append(state, rng.normal(), rng.normal())
         chains.append(chain)

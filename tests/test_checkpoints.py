@@ -3,6 +3,7 @@
 import logging
 import os
 import shutil
+import stat
 import sys
 
 import numpy as np
@@ -65,7 +66,7 @@ def assert_same_draws(one, other):
     [
         FeaturePolicyClassifier(**OPTIONS),
         FeaturePolicyClassifier(**OPTIONS, sampler="as-published"),
-        FeaturePolicyClassifier(**OPTIONS, start="rows", max_features=6, decisiveness=5.0),
+        FeaturePolicyClassifier(**OPTIONS | {"n_burn_in": 60}, start="rows", max_features=3, decisiveness=5.0),
         PatternPolicyClassifier(**OPTIONS),
         ClusterPolicyClassifier(**OPTIONS),
     ],
@@ -180,11 +181,12 @@ def test_checkpoints_take_a_fiftieth_of_the_time(tmp_path, monkeypatch):
         now[0] += 2.0
 
     monkeypatch.setattr(kept, "_write", write)
+    progress = chain.Progress(0, 0, [], [], [])
     spent = 0.0
     for _ in range(10_000):
         now[0] += 1.0
         before = now[0]
-        kept.keep(None, None)
+        kept.keep(progress, [])
         spent += now[0] - before
     assert 0 < spent < 0.021 * now[0]
     kept.close()
@@ -241,6 +243,57 @@ def test_damaged_checkpoints_are_refused(demo, tmp_path):
             with pytest.raises(ValueError, match=f"{name} cannot be read"):
                 quick.fit(X, y, checkpoint=tmp_path)
         (tmp_path / name).write_bytes(content)
+
+
+def test_nobodys_files_are_removed(demo, tmp_path):
+    quick = FeaturePolicyClassifier(n_burn_in=5, n_draws=5, thin=1, n_chains=1, random_state=0)
+    for name in (".env", "results.nc"):
+        folder = tmp_path / name.strip(".")
+        folder.mkdir()
+        (folder / name).write_text("mine")
+        with pytest.raises(ValueError, match="holds other files"):
+            quick.fit(demo.X[:60], demo.y[:60], checkpoint=folder)
+        assert (folder / name).read_text() == "mine"
+    (tmp_path / ".whyact-12").write_text("of a killed write")
+    for folder in tmp_path.iterdir():
+        if folder.is_dir():
+            shutil.rmtree(folder)
+    quick.fit(demo.X[:60], demo.y[:60], checkpoint=tmp_path)
+    assert not (tmp_path / ".whyact-12").exists()
+
+
+def test_a_folder_that_cannot_be_synced_loses_nothing(demo, tmp_path, often, monkeypatch):
+    """Some file systems refuse it; the files are there all the same."""
+    sync = os.fsync
+
+    def refuse_folders(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(22, "Invalid argument")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", refuse_folders)
+    X, y = demo.X[:60], demo.y[:60]
+    straight = FeaturePolicyClassifier(**OPTIONS).fit(X, y)
+    fit_until(3, FeaturePolicyClassifier(**OPTIONS), X, y, tmp_path, monkeypatch)
+    assert_same_draws(FeaturePolicyClassifier(**OPTIONS).fit(X, y, checkpoint=tmp_path), straight)
+
+
+def test_draws_that_no_state_speaks_of_are_refused(demo, tmp_path):
+    X, y = demo.X[:60], demo.y[:60]
+    quick = FeaturePolicyClassifier(n_burn_in=5, n_draws=5, thin=1, n_chains=1, random_state=0)
+    quick.fit(X, y, checkpoint=tmp_path / "short")
+    quick.set_params(n_draws=9).fit(X, y, checkpoint=tmp_path / "long")
+    shutil.copy(tmp_path / "long" / "draws-00000.nc", tmp_path / "short")
+    with pytest.raises(ValueError, match="the draws in the folder are not those that its state speaks of"):
+        quick.set_params(n_draws=5).fit(X, y, checkpoint=tmp_path / "short")
+
+
+def test_many_chains_go_on(demo, tmp_path):
+    X, y = demo.X[:20], demo.y[:20]
+    options = {"n_burn_in": 3, "thin": 1, "n_chains": 25, "random_state": 0}
+    FeaturePolicyClassifier(**options, n_draws=2).fit(X, y, checkpoint=tmp_path)
+    longer = FeaturePolicyClassifier(**options, n_draws=4).fit(X, y, checkpoint=tmp_path)
+    assert_same_draws(longer, FeaturePolicyClassifier(**options, n_draws=4).fit(X, y))
 
 
 def test_another_version_does_not_go_on(demo, tmp_path, monkeypatch):

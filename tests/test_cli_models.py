@@ -50,8 +50,8 @@ def folder(tmp_path_factory):
     wine = load_wine(as_frame=True)
     frame = wine.data / wine.data.max()
     frame.insert(0, "kind", wine.target_names[wine.target])
-    frame.iloc[3, 2] = np.nan
-    frame.iloc[5, 0] = None
+    frame.iloc[4, 2] = np.nan
+    frame.iloc[6, 0] = None
     frame[::2].to_csv(folder / "demos.csv", index=False)
     frame[1::2].to_csv(folder / "new.csv", index=False)
     call("fit", folder / "demos.csv", "--action", "kind", "-o", folder / "model.nc", *QUICK)
@@ -64,7 +64,7 @@ def folder(tmp_path_factory):
 def test_a_model_is_what_python_would_have_fitted(folder):
     table = pd.read_csv(folder / "demos.csv")
     model = FeaturePolicyClassifier(n_burn_in=40, n_draws=40, n_chains=2, random_state=0)
-    model.fit(table.drop(columns="kind"), table["kind"].where(table["kind"].notna(), None).to_numpy(dtype=object))
+    model.fit(table.drop(columns="kind"), [None if pd.isna(kind) else kind for kind in table["kind"]])
     loaded = whyact.load(folder / "model.nc")
     assert list(loaded.feature_names_in_) == list(table.columns[1:])
     assert np.array_equal(
@@ -145,6 +145,7 @@ def test_features_without_actions(folder, tmp_path):
         (["demos.csv", "--action", "kind", "--shape", "three"], "--shape: 'three' is not two or more sizes"),
         (["demos.csv", "--action", "kind", "--start", "row"], "start"),
         (["demos.csv", "--action", "kind", "--checkpoint-every", "-1"], "--checkpoint-every"),
+        (["demos.csv", "--action", "kind", "--checkpoint-every", "inf"], "--checkpoint-every"),
         (["demos.csv", "--action", "kind", "--n-jobs", "0"], "--n-jobs"),
         (["one.csv", "--action", "u"], "one class only"),
         (["demos.csv", "--action", "kind", "--unknown"], "--unknown"),
@@ -167,13 +168,45 @@ def test_bad_input_is_one_sentence_on_standard_error(folder, tmp_path, arguments
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.toml", "demos.csv", "one.csv"]
 
 
+def test_a_slip_of_names_overwrites_no_data(folder, tmp_path):
+    (tmp_path / "data.csv").write_text("precious")
+    model, data = str(folder / "model.nc"), str(tmp_path / "data.csv")
+    for arguments, sentence in (
+        (["fit", str(folder / "demos.csv"), "--action", "kind"], "does not end with .nc"),
+        (["report", model], "does not end with .html"),
+    ):
+        result = runner.invoke(cli.app, [*arguments, "-o", data])
+        assert result.exit_code == 2
+        assert sentence in said(result)
+    assert (tmp_path / "data.csv").read_text() == "precious"
+
+
+def test_a_column_without_a_name_can_be_left_out(folder, tmp_path):
+    pd.read_csv(folder / "demos.csv").to_csv(tmp_path / "index.csv")
+    result = runner.invoke(
+        cli.app, ["fit", str(tmp_path / "index.csv"), "--action", "kind", "-o", str(tmp_path / "m.nc")]
+    )
+    assert "leave it out (ignore '')" in said(result)
+    call("fit", tmp_path / "index.csv", "--action", "kind", "--ignore", "", "-o", tmp_path / "m.nc", *QUICK)
+    assert whyact.load(tmp_path / "m.nc").n_features_in_ == 13
+
+
 def test_outputs_are_checked_before_the_work(folder, tmp_path):
-    for out, sentence in ((tmp_path / "no" / "m.nc", "does not exist"), (tmp_path, "is a folder")):
+    (tmp_path / "f.nc").mkdir()
+    for out, sentence in (
+        (tmp_path / "no" / "m.nc", "does not exist"),
+        (tmp_path / "f.nc", "is a folder"),
+        ("-", "give a file"),
+    ):
         result = runner.invoke(cli.app, ["fit", str(folder / "demos.csv"), "--action", "kind", "-o", str(out)])
         assert result.exit_code == 2
         assert sentence in said(result)
     result = runner.invoke(
-        cli.app, ["fit", str(folder / "demos.csv"), "--action", "kind", "-o", str(folder / "demos.csv")]
+        cli.app, ["report", str(folder / "model.nc"), "-o", "r.html", "--test", str(tmp_path / "no.csv")]
+    )
+    assert "there is no file" in said(result)
+    result = runner.invoke(
+        cli.app, ["predict", str(folder / "model.nc"), str(folder / "new.csv"), "-o", str(folder / "new.csv")]
     )
     assert "is the file to read from" in said(result)
 
@@ -232,6 +265,36 @@ def test_a_full_disk_at_the_end_keeps_the_run(folder, tmp_path, monkeypatch):
     assert whyact.load(tmp_path / "m.nc").n_components_ >= 0
 
 
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_fit_goes_on_from_where_it_was(folder, tmp_path, signal_number):
+    """Long before its first checkpoint is due."""
+    arguments = ["--action", "kind", "--n-burn-in", "100", "--n-draws", "20000", "--n-chains", "2", "--n-jobs", "1"]
+    with open(tmp_path / "log", "w") as log:
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "whyact",
+                "fit",
+                str(folder / "demos.csv"),
+                "-o",
+                str(tmp_path / "m.nc"),
+                *arguments,
+            ],
+            stderr=log,
+        )
+        deadline = time.monotonic() + 120
+        while "sweeps" not in (tmp_path / "log").read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal_number)
+        assert process.wait(timeout=60) == 130
+    assert "`whyact resume" in (tmp_path / "log").read_text()
+    from whyact.netcdf import read_netcdf
+
+    assert read_netcdf(tmp_path / "m.nc.run" / "state.nc")["/"].attributes["n_done"] >= 1000
+
+
 def test_ctrl_c_says_how_to_go_on(folder, tmp_path, monkeypatch):
     from whyact.sampler import chain
 
@@ -245,6 +308,40 @@ def test_ctrl_c_says_how_to_go_on(folder, tmp_path, monkeypatch):
     assert result.exit_code == 130
     assert "whyact resume" in result.output
     call("resume", tmp_path / "m.nc.run", "-q", "--n-jobs", "1")
+
+
+def test_resume_beside_a_running_fit_takes_nothing_away(folder, tmp_path):
+    from whyact.checkpoints import lock_folder
+    from whyact.runs import Run, begin_run
+
+    table = pd.read_csv(folder / "demos.csv").dropna()
+    run_folder = tmp_path / "m.nc.run"
+    begin_run(
+        run_folder,
+        Run({"n_burn_in": 5, "n_draws": 5}, table.drop(columns="kind"), table["kind"].to_numpy(), None, 60, "d.csv"),
+    )
+    lock = lock_folder(run_folder)
+    result = runner.invoke(cli.app, ["resume", str(run_folder), "-q"])
+    assert result.exit_code == 2
+    assert "another process is running" in said(result)
+    assert sorted(path.name for path in run_folder.iterdir()) == ["lock", "run.nc"]
+    lock.close()
+    call("resume", run_folder, "-q", "--n-jobs", "1")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.nc"]
+
+
+def test_a_run_that_is_whole_but_for_its_removal_ends_the_same(folder, tmp_path, monkeypatch):
+    """Killed after the model was written, before the folder was gone."""
+    from whyact import runs
+
+    arguments = ["fit", folder / "demos.csv", "--action", "kind", "-o", tmp_path / "m.nc", *QUICK]
+    with monkeypatch.context() as context:
+        context.setattr(runs, "remove_run", lambda folder: None)
+        call(*arguments)
+    before = (tmp_path / "m.nc").read_bytes()
+    call("resume", tmp_path / "m.nc.run", "-q")
+    assert (tmp_path / "m.nc").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["m.nc"]
 
 
 def test_folders_that_hold_no_run(tmp_path):
@@ -305,7 +402,12 @@ def test_failed_predictions_leave_no_file(folder, tmp_path):
         assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
     pd.read_csv(folder / "new.csv").drop(columns="hue").to_csv(tmp_path / "few.csv", index=False)
     result = runner.invoke(cli.app, ["predict", str(folder / "model.nc"), str(tmp_path / "few.csv")])
-    assert "no column 'hue'" in said(result)
+    assert "few.csv has no column 'hue'" in said(result)
+    assert "--columns" not in said(result)
+    (tmp_path / "none.csv").write_text(lines[0] + "\n")
+    result = runner.invoke(cli.app, ["predict", str(folder / "model.nc"), str(tmp_path / "none.csv")])
+    assert result.exit_code == 2
+    assert "action,p(" not in result.output
 
 
 # --- explain, report, info, simulate ------------------------------------------------------------------------
@@ -343,11 +445,45 @@ def test_report_is_one_page(folder, tmp_path):
     assert result.exit_code == 2
 
 
+def test_an_action_may_be_a_number_here_and_text_there(tmp_path, demo):
+    _, numbers = np.unique(demo.y, return_inverse=True)
+    np.savez(tmp_path / "d.npz", observations=demo.X, actions=numbers)
+    pd.DataFrame(demo.X, columns=[f"x{d}" for d in range(36)]).assign(u=numbers).to_csv(tmp_path / "d.csv", index=False)
+    call("fit", tmp_path / "d.npz", "-o", tmp_path / "m.nc", *QUICK)
+    call(
+        "report",
+        tmp_path / "m.nc",
+        "-o",
+        tmp_path / "a.html",
+        "--test",
+        tmp_path / "d.csv",
+        "--action",
+        "u",
+        "--title",
+        "t",
+    )
+    call("report", tmp_path / "m.nc", "-o", tmp_path / "b.html", "--test", tmp_path / "d.npz", "--title", "t")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_a_report_of_scaled_columns_predicts_what_the_model_does(folder, tmp_path):
+    call("fit", folder / "demos.csv", "--action", "kind", "-o", tmp_path / "m.nc", *QUICK, "--scale-columns")
+    from whyact.report import summarise
+
+    model = whyact.load(tmp_path / "m.nc")
+    table = pd.read_csv(folder / "demos.csv")
+    known = table["kind"].notna()
+    score = model.score(table.loc[known, model.feature_names_in_], table.loc[known, "kind"].to_numpy())
+    assert summarise(model)["quality"]["accuracy"]["value"] == pytest.approx(score)
+
+
 def test_info_says_what_is_in_a_file(folder):
     text = call("info", folder / "model.nc")
     assert "89 demonstrations of 13 columns" in text
     assert f"whyact {whyact.__version__}" in text
     assert "n_burn_in=40" in text
+    assert "in demos.csv" in text
+    assert "1 entries, 1 actions" in text
     assert "class_0, class_1, class_2" in text
     result = runner.invoke(cli.app, ["info", str(folder / "demos.csv")])
     assert result.exit_code == 2

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -14,7 +15,16 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from whyact import FeaturePolicyClassifier
-from whyact.reasons import ROUNDING, Explanations, find_counterfactual, find_nearest, find_terms
+from whyact.reasons import (
+    ROUNDING,
+    Counterfactual,
+    Estimate,
+    Explanations,
+    find_counterfactual,
+    find_nearest,
+    find_terms,
+    say_change,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
 
@@ -72,7 +82,8 @@ def test_a_term_is_the_features_share_in_the_mixture(restless, demo, tau):
 def test_features_that_are_absent_have_no_term(fitted, demo):
     for one in copy.deepcopy(fitted).set_params(prediction="map").explain(demo.X[80:90]):
         assert np.all(one.terms.value[:-2][one.substates == 0] == 0)
-        assert one.present.tolist() == np.nonzero(one.substates)[0].tolist()
+        assert sorted(one.present.tolist()) == np.nonzero(one.substates)[0].tolist()
+        assert np.all(np.diff(one.substates[one.present]) <= 0)
 
 
 def test_unmatched_features_of_a_draw_are_added_up():
@@ -131,6 +142,41 @@ def test_parts_and_rest_make_up_the_observation(restless, rows, prediction):
 def test_what_remains_of_a_familiar_row_is_noise(fitted, demo):
     rest = np.stack([one.unexplained for one in fitted.explain(demo.X[80:])])
     assert np.sqrt(np.mean(rest**2)) < 1.1 * 0.12
+
+
+@pytest.fixture(scope="module")
+def in_units(demo):
+    """A model that scales columns, each in a unit of its own, and its observations."""
+    units = np.geomspace(1e-3, 1e3, 36)
+    X = demo.X * units - 5 * units
+    return FeaturePolicyClassifier(**QUICK, scale_columns=True).fit(X[:80], demo.y[:80]), X
+
+
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+def test_parts_of_scaled_columns_are_in_their_own_unit(in_units, prediction):
+    model, X = in_units
+    model = copy.deepcopy(model).set_params(prediction=prediction)
+    rows = X[80:90].copy()
+    rows[2, 5] = np.nan
+    for one, row in zip(model.explain(rows), rows, strict=True):
+        made_up = model.column_low_ + one.parts.sum(axis=0) + one.unexplained
+        assert np.allclose(made_up / model.column_range_, row / model.column_range_, equal_nan=True)
+        if prediction == "map":
+            assert np.allclose(model.column_low_ + one.parts.sum(axis=0), model.inverse_transform(one.substates[None]))
+
+
+def test_what_is_unexplained_is_named_by_its_share_of_the_range(in_units):
+    model, X = in_units
+    row = X[80].copy()
+    noise = np.sqrt(model.noise_variance_) * model.column_range_
+    plain = model.explain(row[None])[0]
+    row[3] += 20 * noise[3] - plain.unexplained[3]  # much for this column, nothing for column 35
+    assert 20 * noise[3] < 0.01 * noise[35]
+    one = model.explain(row[None])[0]
+    named = re.findall(r"x(\d+) [+-]", re.search("Unexplained: .*", str(one)).group())
+    assert named[0] == "3"
+    assert all(abs(one.unexplained[int(d)]) > 3 * noise[int(d)] for d in named)
+    assert float(re.search(r"x3 \+(\d+\.\d+)", str(one)).group(1)) == pytest.approx(one.unexplained[3], rel=0.02)
 
 
 # --- nearest demonstrations ---------------------------------------------------------------------------------
@@ -220,6 +266,24 @@ def test_a_counterfactual_is_what_the_policy_says(restless, rows, tau):
         assert model.classes_[model.policy(substates[None]).argmax()] == found.action != found.before
 
 
+def test_a_counterfactual_starts_at_the_substates_that_the_text_names(restless, rows):
+    for one in restless[1.0].explain(rows[:11]):
+        for k, (before, _) in one.counterfactual.changes.items():
+            assert before == one.substates[k]
+            shown = re.search(rf"feature {k} (?:at [\d.]+|absent) instead of (absent|[\d.]+\d)", str(one)).group(1)
+            present = re.search(rf"Present: .*feature {k} \(.*?\) ([\d.]+\d)", str(one))
+            assert (present is None) == (shown == "absent")
+            assert present is None or f"{float(shown):.2f}" == present.group(1)
+
+
+def test_both_sides_of_a_change_can_be_told_apart():
+    assert say_change(3, 0.2312, 25 / 99) == "feature 3 at 0.25 instead of 0.23"
+    assert say_change(3, 0.398, 40 / 99) == "feature 3 at 0.404 instead of 0.398"
+    assert say_change(3, 0.004, 0.5) == "feature 3 at 0.50 instead of absent"
+    assert say_change(3, 0.5, 0.0) == "feature 3 absent instead of 0.50"
+    assert say_change(3, 0.0, 0.005) == "feature 3 at 0.005 instead of absent"  # of a fine grid
+
+
 # --- table, text, pickle ------------------------------------------------------------------------------------
 
 
@@ -258,6 +322,93 @@ def test_what_is_unexplained_is_told_where_it_is_more_than_noise(fitted, demo):
     assert one.familiarity < 1
 
 
+def find_line(text, beginning):
+    found = [line for line in str(text).splitlines() if line.strip().startswith(beginning)]
+    return found[0] if found else ""
+
+
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+def test_present_are_the_features_of_the_chosen_draw_and_all_that_are_reasons(restless, demo, prediction):
+    model = copy.deepcopy(restless[1.0]).set_params(prediction=prediction)
+    for one in model.explain(demo.X[80:]):
+        line = find_line(one, "Present: ")
+        named = [int(k) for k in re.findall(r"feature (\d+) \(", line)]
+        strongest = [k for k in np.argsort(-one.substates, kind="stable") if one.substates[k] >= 0.01]
+        assert named[: len(strongest)] == one.present.tolist() == strongest
+        reasons = find_line(one, "For it") + find_line(one, "Against it")
+        assert set(named) == {*strongest, *map(int, re.findall(r"from feature (\d+)", reasons))}
+        assert " 0.00" not in line
+        if prediction == "map":
+            assert "draw" not in line
+
+
+def make_explanation(fitted, demo, substates, presence, terms):
+    """An explanation of so many features and three actions, the first of them taken."""
+    terms = np.array(terms)
+    one = fitted.explain(demo.X[80:81])[0]
+    estimate = Estimate(terms, terms, terms)
+    sums = terms.sum(axis=0)
+    return replace(
+        one, substates=np.array(substates), presence=np.array(presence), terms=estimate,
+        probabilities=Estimate(sums, sums, sums), familiarity=1.0,
+    )  # fmt: skip
+
+
+def test_doubtful_features_are_told_with_the_share_of_draws(fitted, demo):
+    terms = [[0.3, 0, 0], [0.2, 0.1, 0], [0, 0.01, 0], [0, 0, 0.39], [0, 0, 0], [0, 0, 0]]
+    one = make_explanation(fitted, demo, [0.2, 0.0, 0.7, 0.004], [1, 0.4, 0.49, 0.96], terms)
+    line = re.sub(r" \(.*?\)", "", find_line(one, "Present"))
+    assert line == (
+        "  Present: feature 2 0.70, in 49% of the draws; feature 0 0.20; "
+        "feature 1 absent in the chosen draw, in 40% of the draws; feature 3 below 0.01."
+    )
+
+
+def test_what_speaks_against_says_how_much_is_left_out(fitted, demo):
+    terms = [[0.4, 0, 0], [0, 0.15, 0], [0, 0, 0.14], [0, 0.13, 0], [0, 0, 0.12], [0, 0.06, 0]]
+    one = make_explanation(fitted, demo, [0.2] * 4, [1] * 4, terms)
+    assert find_line(one, "Against it").endswith(f"from feature 2 for {fitted.classes_[2]}, and 2 more.")
+    terms[4] = [0.12, 0, 0]
+    one = make_explanation(fitted, demo, [0.2] * 4, [1] * 4, terms)
+    assert find_line(one, "Against it").endswith(", and 1 more.")
+    terms[3] = [0.13, 0, 0]
+    assert "more" not in find_line(make_explanation(fitted, demo, [0.2] * 4, [1] * 4, terms), "Against it")
+
+
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+def test_no_reasons_are_told_for_what_is_unlike_the_demonstrations(fitted, demo, prediction):
+    model = copy.deepcopy(fitted).set_params(prediction=prediction)
+    strange, nothing = model.explain(np.vstack([-demo.X[80], np.zeros(36)]))
+    for one in (strange, nothing):
+        lines = str(one).splitlines()
+        assert lines[0].startswith(f"Row {one.row}: unlike the demonstrations")
+        assert lines[0].endswith("no reason can be given that means much.")
+        assert lines[1].startswith(f"  Most probable nonetheless: {one.action} with 0.2")
+        for left_out in ("Present", "For it", "Against it", "Most like it", "instead of"):
+            assert left_out not in str(one)
+        assert one.unfamiliar
+        assert isinstance(one.counterfactual, Counterfactual)
+        assert len(one.nearest) == 3
+    assert "Unexplained: x" in str(strange)
+    assert "holds no feature" in str(nothing)
+    assert not model.explain(demo.X[80:81])[0].unfamiliar
+
+
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+def test_where_nothing_is_observed_nothing_is_explained(fitted, prediction):
+    model = copy.deepcopy(fitted).set_params(prediction=prediction)
+    # features that nearly all demonstrations hold are held by a row that nobody has seen, too
+    draws = model._predictor._best_draw
+    model._predictor._best_draw = draws._replace(zero_priors=np.full_like(draws.zero_priors, 0.001))
+    nothing = np.full((1, 36), np.nan)
+    one = model.explain(nothing)[0]
+    assert one.substates.any()
+    assert one.familiarity == model.familiarity(nothing)[0] == 0
+    assert np.abs(one.terms.value.sum(axis=0) - model.predict_proba(nothing)[0]).max() < 1e-12
+    assert str(one).startswith("Row 0: nothing is observed")
+    assert str(one).count("\n") == 1
+
+
 def test_numbers_are_actions_as_well(demo):
     y = np.unique(demo.y, return_inverse=True)[1][:80] * 10
     model = FeaturePolicyClassifier(**QUICK).fit(demo.X[:80], y)
@@ -290,8 +441,10 @@ def test_a_model_without_any_feature_says_so(prediction):
     assert np.allclose(one.terms.value.sum(axis=0), model.predict_proba(np.ones((1, 3))))
     assert one.counterfactual is None
     assert np.allclose(one.parts.sum(axis=0) + one.unexplained, 1)
-    assert "Present: no feature." in str(one)
-    assert "No change of the substates would change it." in str(one)
+    assert "the model has no feature" in str(one)
+    familiar = str(replace(one, familiarity=1.0))
+    assert "Present: no feature." in familiar
+    assert "No change of the substates would change it." in familiar
 
 
 def test_what_cannot_be_explained_gets_a_sentence(fitted, demo):

@@ -126,6 +126,50 @@ def test_a_loaded_model_draws_more_as_the_saved_one_would(model, file, demo):
     assert loaded.posterior_.n_draws == 20
 
 
+def test_models_of_many_chains_come_back(demo, tmp_path):
+    model = FeaturePolicyClassifier(n_burn_in=2, n_draws=1, thin=1, n_chains=30, random_state=0)
+    model.fit(demo.X[:20], demo.y[:20]).save(tmp_path / "model.nc")
+    assert whyact.load(tmp_path / "model.nc").posterior_.n_chains == 30
+
+
+def test_what_is_set_after_the_fit_does_not_change_the_model(demo, tmp_path):
+    model = FeaturePolicyClassifier(**QUICK).fit(demo.X[:60], demo.y[:60])
+    expected = model.predict_proba(demo.X[80:])
+    model.set_params(decisiveness=5.0, n_levels=50, max_prediction_draws=2, n_draws=1000)
+    model.save(tmp_path / "model.nc")
+    assert np.array_equal(whyact.load(tmp_path / "model.nc").predict_proba(demo.X[80:]), expected)
+
+
+def test_a_shape_that_does_not_fit_is_not_saved(demo, tmp_path):
+    model = FeaturePolicyClassifier(**QUICK).fit(demo.X[:60], demo.y[:60])
+    model.shape_ = (5, 5)
+    with pytest.raises(ModelFileError, match=r"shape_: \(5, 5\) does not fit to 36 columns"):
+        model.save(tmp_path / "model.nc")
+    assert not hasattr(model.fit(demo.X[:60, :10], demo.y[:60]), "shape_")
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="this system has no /dev/shm")
+def test_memory_disks_hold_files_like_others(model, file):
+    path = Path("/dev/shm") / f"whyact-test-{os.getpid()}.nc"
+    try:
+        for _ in range(2):
+            model.save(path)
+        assert path.read_bytes() == file.read_bytes()
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def test_who_may_read_a_file_is_the_users_choice(model, tmp_path):
+    old = os.umask(0o077)
+    try:
+        model.save(tmp_path / "private.nc")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "private.nc").stat().st_mode & 0o777 == 0o600
+    model.save(tmp_path / "private.nc")
+    assert (tmp_path / "private.nc").stat().st_mode & 0o777 == 0o600
+
+
 def test_the_same_model_gives_the_same_file(model, file, tmp_path):
     model.save(tmp_path / "again.nc")
     assert (tmp_path / "again.nc").read_bytes() == file.read_bytes()
@@ -139,6 +183,11 @@ def test_shape_of_pictures_is_kept(model, tmp_path):
 
 
 # --- other programs -----------------------------------------------------------------------------------------
+
+
+def test_no_special_file_is_read():
+    with pytest.raises(ModelFileError, match="it is no regular file"):
+        whyact.load("/dev/zero")
 
 
 def test_xarray_and_arviz_read_the_file_without_whyact(model, file, demo):
@@ -315,6 +364,10 @@ def put(index, value):
         (set_attribute("action_weight", np.nan), "'action_weight' is wrong"),
         (set_attribute("entropy", np.arange(3)), "'entropy' is wrong"),
         (set_attribute("shape", np.array([5, 7])), "'shape' does not fit"),
+        (set_attribute("shape", "abc"), "'shape' is wrong"),
+        (set_attribute("shape", np.inf), "'shape' is wrong"),
+        (set_attribute("libraries", 3), "'libraries' is missing"),
+        (set_setting("decisiveness", 10**400), "does not fit together"),
         (set_attribute("whyact_schema", 0), "another kind of netCDF file"),
     ],
 )
@@ -365,7 +418,11 @@ def make_object_reference(file):
             "too large|declares",
         ),
         (lambda file: file.attrs.create("x", np.zeros(5000)), "another kind"),
-        (lambda file: [file.create_group(f"g{i}") for i in range(300)], "more than 200 groups"),
+        (lambda file: [file.create_group(f"g{i}") for i in range(6000)], "more than 5000 groups"),
+        (
+            lambda file: file.create_dataset("x", (2_000_000, 2), "S1", chunks=True, compression="gzip"),
+            "declares a size",
+        ),
         (lambda file: [file.attrs.create(f"a{i}", i) for i in range(60)], "more than 50 attributes"),
         (nest, "nested too deep"),
         (make_cycle, "nested too deep|more than"),

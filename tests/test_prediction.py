@@ -62,8 +62,22 @@ def test_the_record_averages_to_the_prediction(fitted, rows):
     assert np.array_equal(predicted.probabilities, fitted.predict_proba(rows[:10]))
     n_draws = len(pick_draws(fitted.posterior_, fitted.max_prediction_draws))
     assert rounds.shares.shape == (10, N_KEPT, n_draws)
-    assert np.allclose(rounds.shares.mean(axis=(1, 2)), fitted.familiarity(rows[:10]), atol=1e-12)
+    observed = ~np.isnan(rows[:10]).all(axis=1)
+    familiarity = fitted.familiarity(rows[:10])
+    assert np.allclose(rounds.shares.mean(axis=(1, 2))[observed], familiarity[observed], atol=1e-12)
     assert np.allclose(rounds.substates * 99, np.rint(rounds.substates * 99))
+
+
+@pytest.mark.parametrize("prediction", ["map", "mmse"])
+def test_nothing_is_familiar_where_nothing_is_observed(fitted, demo, prediction):
+    model = copy.deepcopy(fitted).set_params(prediction=prediction)
+    rows = np.vstack([demo.X[80], np.full(36, np.nan), demo.X[81]])
+    familiarity = model.familiarity(rows)
+    assert familiarity[1] == model.judge(rows).familiarity[1] == 0
+    assert familiarity[[0, 2]].min() > 0.9
+    assert np.array_equal(familiarity, model._predictor.record(rows)[0].familiarity) or prediction == "map"
+    if prediction == "mmse":  # the features of the demonstrations still speak
+        assert np.abs(model.predict_proba(rows)[1] - 0.2).max() > 0.01
 
 
 def test_one_row_is_answered_at_once(map_model, rows):

@@ -12,10 +12,12 @@ import pytest
 from stand_in import make_model
 from whyact.comparison.scoring import calibration_error
 from whyact.report import render, summarise, write_report
-from whyact.report.drawings import png_address
+from whyact.report.drawings import number_ticks, png_address
 from whyact.report.explorer import pack_features, pack_observations
+from whyact.report.page import format_percent
 from whyact.report.plain import to_name, to_script_json
-from whyact.report.quality import find_bins
+from whyact.report.quality import find_bins, to_keys
+from whyact.report.words import say_sureness
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -94,6 +96,8 @@ def summary(fitted, demo):
         ({"n_draws": 2}, {}),
         ({"n_runs": 1, "random_state": np.random.RandomState(0)}, {}),
         ({"n_features": 1, "n_columns": 1}, {}),
+        ({"scale_columns": True, "share_missing": 0.2, "names": list("abcdef")}, {"source": "table.csv"}),
+        ({"n_features": 90, "numbers": [2, 90, 40, 7, 8, 9]}, {}),
     ],
 )
 def test_a_summary_is_plain_data_and_becomes_a_page(parameters, options):
@@ -139,6 +143,54 @@ def test_without_new_demonstrations_the_page_says_that_quality_is_optimistic(fit
     assert summary["quality"]["rows"] == "learned from"
     assert "too optimistic" in text
     assert "has learned from" in text
+
+
+@pytest.mark.parametrize("scale_columns", [False, True])
+def test_rows_of_the_test_that_were_learned_from_are_counted(scale_columns):
+    model = make_model(n_rows=40, scale_columns=scale_columns, share_missing=0.1)
+    X = model._unscale_columns(model.observations_)
+    y = model.classes_[model.actions_]
+    new = X + 0.01
+    mixed = summarise(model, test=(np.vstack([new[:30], X[:10]]), np.r_[y[:30], y[:10]]))
+    assert mixed["quality"]["n_seen"] == 10
+    text = Page(render(mixed)).text
+    assert text.count("10 of the 40 rows are among those it has learned from") == 2  # headline and quality
+    assert "flatters" in text
+    assert "had not seen" not in text
+    assert "has not learned from" not in text
+
+    every = Page(render(summarise(model, test=(X, y)))).text
+    assert "too optimistic" in every
+    assert "has learned from, although they were given as new ones" in every
+    assert "had not seen" not in every
+
+    none = summarise(model, test=(new, y))
+    assert none["quality"]["n_seen"] == 0
+    assert "had not seen" in Page(render(none)).text
+
+
+def test_an_observation_with_another_action_was_not_learned_from():
+    model = make_model(n_unknown=5)
+    X, others = model.observations_, model.classes_[(model.actions_ + 1) % 3]
+    assert summarise(model, test=(X, others))["quality"]["n_seen"] == 0
+    assert summarise(model, test=(X, np.full(len(X), None)))["quality"]["n_seen"] == len(X)
+
+
+def test_rows_are_the_same_up_to_rounding():
+    rows = np.array([[0.1 + 0.2, -0.0, np.nan, 1e300], [0.3, 0.0, -np.nan, 1e300], [0.3001, 0.0, np.nan, 1e300]])
+    first, second, third = to_keys(rows)
+    assert first == second != third
+
+
+def test_a_teacher_who_seems_decisive_is_said_to_be():
+    summary = summarise(make_model(n_rows=60))
+    quality = summary["quality"]
+    assert say_sureness(summary) == ""  # its actions have nothing to do with the features
+    quality["accuracy"]["value"] = quality["mean_confidence"] + 0.2
+    assert "decisiveness above 1 (on the command line --decisiveness 10)" in say_sureness(summary)
+    assert "<code>--decisiveness 10</code>" in render(summary)
+    quality["accuracy"]["n"] = 29
+    assert say_sureness(summary) == ""
 
 
 def test_no_false_warning_about_names_of_columns():
@@ -359,6 +411,81 @@ def test_the_headline_says_what_was_found(summary):
     assert "No action was given" in Page(render(summarise(make_model(labels=())))).text
     at_the_limit = summarise(make_model(n_features=3, max_features=3))
     assert "there may be more" in Page(render(at_the_limit)).text
+
+
+def test_the_headline_is_not_firm_about_an_uncertain_number():
+    text = Page(render(summarise(make_model(n_features=9, numbers=[7, 5, 9, 8, 6, 9, 5, 7])))).text
+    assert "Between 5 and 9 features explain 30 demonstrations." in text
+    assert "5 is among the most frequent numbers (25%), and shown here." in text
+    assert "still growing" not in text
+
+
+def test_a_number_that_still_grows_is_said_to_grow():
+    summary = summarise(make_model(n_features=9, numbers=[2, 2, 3, 5, 6, 7, 8, 9]))
+    assert summary["number"]["is_growing"]
+    text = Page(render(summary)).text
+    assert "2 is the most frequent number (25%)" in text
+    assert "still growing" in text
+    assert "--max-features and --observation-weight" in text
+
+
+def test_bars_of_the_numbers_of_features_stand_where_their_numbers_are():
+    def places(numbers):
+        text = render(summarise(make_model(n_features=max(numbers), numbers=numbers)))
+        figure = text[text.index('<figure class="numbers">') : text.index("</figure>")]
+        return np.diff([float(x) for x in re.findall(r'<rect [^>]* x="([\d.]+)"', figure)])
+
+    np.testing.assert_allclose(places([1, 2, 4, 9] * 2), 26 * np.array([1, 2, 5]))
+    np.testing.assert_allclose(places([1, 2, 4, 40] * 2), 312 / 40 * np.array([1, 2, 36]), atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (3, 5, [3, 4, 5]),
+        (0, 0, [0]),
+        (11, 65, [15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65]),
+        (0, 1000, range(0, 1001, 100)),
+    ],
+)
+def test_ticks_are_round_numbers(low, high, ticks):
+    assert number_ticks(low, high) == list(ticks)
+
+
+def test_scaled_columns_are_said_to_be_shares_of_their_range():
+    sentence = "0 is its smallest value among the demonstrations, 1 its largest"
+    text = Page(render(summarise(make_model(scale_columns=True)))).text
+    assert text.count(sentence) == 3  # features, explorer, how it was made
+    assert sentence not in Page(render(summarise(make_model()))).text
+
+
+def test_without_actions_no_words_are_about_actions():
+    summary = summarise(make_model(labels=()))
+    text = Page(render(summary)).text
+    for words in (
+        "speaks for",
+        "exam",
+        "the action is not known",
+        "How well it predicts",
+        "and did",
+        "Why the teacher acts",
+    ):
+        assert words not in text, words
+    assert "30, without actions" in text
+    assert "log_action_likelihood" not in [row["name"] for row in summary["diagnostics"]["quantities"]]
+
+
+def test_small_and_large_shares_are_no_certainties():
+    assert [format_percent(share) for share in (0, 0.004, 0.5, 0.996, 1)] == [
+        "0%", "less than 1%", "50%", "more than 99%", "100%",
+    ]  # fmt: skip
+
+
+def test_the_page_says_what_it_was_learned_from():
+    text = Page(render(summarise(make_model(), source="digits.csv"))).text
+    assert "learned from digits.csv" in text
+    assert "Learned from" in text
+    assert "Learned from" not in Page(render(summarise(make_model()))).text
 
 
 LARGE = {

@@ -171,6 +171,8 @@ CASES = {
     "curves": ({"n_columns": 60, "feature_values": "real", "share_missing": 0.1}, {"kind": "curve", "shape": (2, 30)}),
     "no feature": ({"n_features": 0}, {}),
     "no action": ({"labels": ()}, {}),
+    "no action, images": ({"labels": ()}, {"shape": (2, 3)}),
+    "numbers apart": ({"n_features": 60, "numbers": [1, 9, 20, 40, 58, 60]}, {}),
 }
 
 
@@ -186,7 +188,41 @@ def test_pages_fit_every_width_theme_and_paper(show, name):
     page.set_viewport_size({"width": A4_WIDTH, "height": 1000})
     assert page.evaluate("document.documentElement.scrollWidth") <= A4_WIDTH
     assert not page.locator("#pick").is_visible()
-    assert not page.locator(".sliders").is_visible()
+    assert page.locator(".sliders:visible").count() == 0
+
+
+def test_long_names_with_the_same_beginning_can_be_told_apart(show):
+    labels = [f"turn at the next crossing {way}" for way in ("left", "nowhere", "right")]
+    for width in (1200, 375):
+        page = show(make_model(labels=labels), width=width)
+        for place in ("article .policy .name", "#probabilities .name", ".confusion th bdi"):
+            assert not page.locator(place).evaluate_all(
+                "names => names.some(name => name.scrollHeight > name.clientHeight + 1)"
+            ), place
+        assert page.locator(".lane-names .name").all_inner_texts() == ["…left", "…nowhere", "…right"]
+
+
+def test_no_line_ends_with_a_sign(show):
+    for width in (1200, 375):
+        page = show(make_model(n_features=12, n_columns=6), width=width, shape=(2, 3))
+        terms = page.locator("#parts .term")
+        assert terms.count() > 2
+        for term in terms.all():
+            sign, picture = term.locator(".sign").bounding_box(), term.locator("figure").bounding_box()
+            assert sign["x"] < picture["x"]
+            assert picture["y"] < sign["y"] < picture["y"] + picture["height"]
+
+
+def test_sliders_of_features_that_are_not_there_are_folded_away(show):
+    model = make_model(n_features=30)
+    page = show(model)
+    present = np.count_nonzero(model.substates_[0])
+    shown = page.locator("#what-if .sliders input:visible")
+    assert shown.count() == present
+    page.get_by_text(f"{30 - present} features that are not there").click()
+    assert shown.count() == 30
+    list_ = page.locator("#what-if .sliders").first
+    assert list_.evaluate("list => list.scrollHeight <= list.clientHeight")  # nothing is cut
 
 
 def test_without_javascript_all_but_the_explorer_is_there(show):

@@ -84,7 +84,7 @@ def test_the_table_of_the_published_algorithm_chooses_it(write, sampler):
         ("action = 1", "action must be a text, not 1"),
         ("shape = [8]", "shape must be two or more whole numbers above 0"),
         ("shape = [8, 0]", "shape must be two or more whole numbers above 0"),
-        ("checkpoint_every = 0", "checkpoint_every must be a whole number above 0, not 0"),
+        ("checkpoint_every = 'often'", "checkpoint_every must be a finite number, not 'often'"),
         ("priors = 3", "priors must be a table, not 3"),
         ("[priors]\nibp_mass = [1]", r"priors\.ibp_mass must be a pair of numbers, not \[1\]"),
         ("[priors]\nibp_mass = [1, -1]", "ibp_mass must be a pair of positive numbers"),

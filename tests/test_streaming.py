@@ -306,3 +306,9 @@ def test_pipes_are_written_to_directly(tmp_path):
     writer.join()
     assert (tmp_path / "pipe").is_fifo()
     write_whole(tmp_path.joinpath("/dev/null"), "content")
+
+
+def test_a_blank_line_of_one_column_is_a_missing_entry(tmp_path):
+    (tmp_path / "one.csv").write_text("a\n1\n\n3\n")
+    rows = np.concatenate(list(open_rows(tmp_path / "one.csv", ["a"])))
+    assert np.array_equal(rows[:, 0], [1, np.nan, 3], equal_nan=True)

@@ -100,7 +100,12 @@ def test_truth_values_are_numbers(write):
         (GOOD, {"columns": ["sped"]}, "columns", "no column 'sped', did you mean 'speed'"),
         (GOOD, {"columns": ["u"]}, "columns", "'u' holds the action"),
         (GOOD, {"columns": []}, "columns", "no column left"),
-        (GOOD, {}, "columns", r"the column 'episode' .* is not numeric \('a'\); say which columns to use"),
+        (
+            GOOD,
+            {},
+            "columns",
+            r"the column 'episode' .* is not numeric \('a'\); leave it out .ignore., or say which columns to use",
+        ),
         ("x,y,u\n1,2 m,a\n2,3,b\n", {}, "columns", r"'y' .* is not numeric \('2 m'\)"),
         ("x,u\ninf,a\n2,b\n", {}, "columns", "'x' .* holds infinity"),
     ],
@@ -258,7 +263,10 @@ def test_categories_of_parquet_are_labels(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"x": [[1.0], [2.0]], "u": ["a", "b"]}, "'x' of .* is not numeric .*list.*; say which columns to use"),
+        (
+            {"x": [[1.0], [2.0]], "u": ["a", "b"]},
+            "'x' of .* is not numeric .*list.*; leave it out .ignore., or say which columns to use",
+        ),
         ({"x": [{"a": 1}, {"a": 2}], "u": ["a", "b"]}, "'x' of .* is not numeric .*struct"),
         ({"x": ["1", "2"], "u": ["a", "b"]}, r"'x' of .* is not numeric \(string\)"),
         ({"x": [1.0, 2.0], "u": [["a"], ["b"]]}, "'u' of .* holds no labels, but list"),

@@ -7,12 +7,16 @@ written once, in parts: first the new part, then `state.nc`, each file whole or 
 
 import hashlib
 import logging
+import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from whyact.files import HIDDEN
 from whyact.netcdf import DamagedFileError, Group, Variable, read_netcdf, write_netcdf
 from whyact.posterior import N_ARRAYS, ChainDraws
 
@@ -23,8 +27,10 @@ logger = logging.getLogger("whyact")
 
 SCHEMA = 1
 STATE_FILE = "state.nc"
+RUN_FILE = "run.nc"  # what is to be fitted, if it was begun from the command line
 LOCK_FILE = "lock"
 PART_FILE = "draws-{:05d}.nc"
+N_ENTROPY = 5
 # A checkpoint is put off until the run has taken so many times as long as the last one took to write: 2% at most.
 LEAST_SHARE_OF_RUNNING = 50
 
@@ -77,9 +83,11 @@ class Checkpoints:
         self.last_written = time.monotonic()
         self.last_cost = 0.0
         self.is_failing = False
+        self.latest: tuple[Progress, list[int]] | None = None  # as it was when it was last told
+        self.n_latest: list[int] = []  # draws of each chain at that time
         make_folder(self.folder)
         self._lock = lock_folder(self.folder)
-        for path in self.folder.glob(".*"):  # remains of a write that was killed
+        for path in self.folder.glob(f"{HIDDEN}*"):  # remains of a write that was killed
             path.unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -103,12 +111,11 @@ class Checkpoints:
                 f"checkpoint: {self.folder} holds a run on other data or with other options; give another folder, or "
                 "the same data and options as before."
             )
-        entropy = [int(number) for number in np.ravel(about["entropy"])]
-        n_done, n_parts = int(about["n_done"]), int(about["n_parts"])
+        n_done, n_parts = about["n_done"], about["n_parts"]
         try:
-            chains = [group for name, group in groups.items() if name != "/"]
-            shapes = {"substates": len(data.observations), "features": data.observations.shape[1]}
-            ends = [decode_end(group, kind, shapes) for group in chains]
+            entropy = decode_entropy(about["entropy"])
+            widths = {"substates": len(data.observations), "features": data.observations.shape[1]}
+            ends = decode_ends(groups, "chain-{}", kind, widths)
         except DamagedFileError as error:
             raise CheckpointError(f"checkpoint: {path} is not a checkpoint of whyact: {error}.") from None
         states, rngs = [state for state, _ in ends], [make_rng(rng_state) for _, rng_state in ends]
@@ -132,9 +139,18 @@ class Checkpoints:
 
     def keep(self, progress: "Progress", entropy: list[int]) -> None:
         """Write a checkpoint if it is time for one. If it cannot be written, say so and let the run go on."""
+        # a copy of the random numbers' states, since an interrupted segment has gone on with them
+        rngs = [make_rng(rng.bit_generator.state) for rng in progress.rngs]
+        self.latest = progress._replace(states=list(progress.states), rngs=rngs), entropy
+        self.n_latest = [len(chain) for chain in progress.chains]
         waited = time.monotonic() - self.last_written
         if waited >= max(self.every, LEAST_SHARE_OF_RUNNING * self.last_cost):
             self.write(progress, entropy)
+
+    def write_latest(self) -> None:
+        """Write where the run was when it was last told, unless it has been stopped while it took in new draws."""
+        if self.latest is not None and [len(chain) for chain in self.latest[0].chains] == self.n_latest:
+            self.write(*self.latest)
 
     def write(self, progress: "Progress", entropy: list[int]) -> None:
         """Write a checkpoint; if that fails, the last one stays."""
@@ -176,6 +192,17 @@ class Checkpoints:
         self.n_parts, self.n_kept = n_parts, [len(chain) for chain in progress.chains]
 
 
+@contextmanager
+def save_if_stopped(checkpoints: Checkpoints | None) -> Iterator[None]:
+    """On Ctrl-C, write down where the run is before it ends."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoints is not None:
+            checkpoints.write_latest()
+        raise
+
+
 def describe_file(what: str) -> dict[str, Any]:
     from whyact import __version__
 
@@ -194,7 +221,8 @@ def read_file(path: Path) -> dict[str, Group]:
 def check_about(path: Path, about: dict[str, Any]) -> None:
     from whyact import __version__
 
-    if about.get("title") != "whyact checkpoint" or not {"identity", "entropy", "n_done", "n_parts"} <= about.keys():
+    are_counts = all(isinstance(about.get(name), int) and about[name] >= 0 for name in ("n_done", "n_parts"))
+    if about.get("title") != "whyact checkpoint" or not are_counts or about.get("whyact_schema") != SCHEMA:
         raise CheckpointError(f"checkpoint: {path} is not a checkpoint of whyact.")
     if about.get("whyact_version") != __version__:
         # another version may draw other numbers, and a run is of one piece
@@ -217,8 +245,8 @@ def make_folder(folder: Path) -> None:
 
 def is_ours(path: Path) -> bool:
     """Whether a file belongs to a run, or is what a killed write leaves behind."""
-    name = path.name
-    return not path.is_symlink() and path.is_file() and (name == LOCK_FILE or name.endswith(".nc") or name[0] == ".")
+    is_known = path.name in (LOCK_FILE, STATE_FILE, RUN_FILE) or re.fullmatch(r"draws-\d{5,}\.nc", path.name)
+    return path.is_file() and not path.is_symlink() and bool(is_known or path.name.startswith(HIDDEN))
 
 
 def lock_folder(folder: Path):
@@ -230,9 +258,11 @@ def lock_folder(folder: Path):
     lock = open(folder / LOCK_FILE, "w")  # noqa: SIM115 (open as long as the run)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         lock.close()
         raise CheckpointError(f"checkpoint: another process is running in {folder}.") from None
+    except OSError:  # a file system that knows no locks
+        logger.warning("checkpoint: %s cannot be locked; take care that one process only runs in it.", folder)
     return lock
 
 
@@ -263,19 +293,39 @@ def encode_end(state, rng_state) -> Group:
     return Group(variables, {})
 
 
+def decode_ends(groups: dict[str, Group], name: str, kind: type, widths: dict[str, int]) -> list[tuple[Any, dict]]:
+    """State and random numbers of each chain; the groups are called after `name` and the chain's number."""
+    found: list[tuple[Any, dict]] = []
+    while name.format(len(found)) in groups:
+        found.append(decode_end(groups[name.format(len(found))], kind, widths))
+    return found
+
+
 def decode_end(group: Group, kind: type, widths: dict[str, int]) -> tuple[Any, dict]:
     """A state of that kind and the state of its random numbers; `widths` are those of its arrays."""
     arrays = []
     for name in kind._fields[:N_ARRAYS]:  # type: ignore[attr-defined]
         values = take(group, name, 2, "f")
-        if not np.isfinite(values).all() or values.shape[1] != widths.get(name, values.shape[1]):
+        if values.dtype != np.float64 or not np.isfinite(values).all():
+            raise DamagedFileError(f"{name!r} is of another kind")
+        if values.shape[1] != widths.get(name, values.shape[1]):
             raise DamagedFileError(f"{name!r} does not fit")
         arrays.append(values)
     scalars = take(group, "scalars", 1, "f")
     n_scalars = len(kind._fields) - N_ARRAYS  # type: ignore[attr-defined]
-    if len(scalars) != n_scalars or not np.isfinite(scalars).all() or len({len(values) for values in arrays}) != 1:
+    are_legal = len(scalars) == n_scalars and np.isfinite(scalars).all() and (scalars > 0).all()
+    if not are_legal or len({len(values) for values in arrays}) != 1 or not ((arrays[0] >= 0) & (arrays[0] <= 1)).all():
         raise DamagedFileError("the last states of its chains do not fit")
     return kind(*arrays, *scalars.tolist()), decode_rng(take(group, "rng", 1, "u"))
+
+
+def decode_entropy(numbers: Any) -> list[int]:
+    """What the random numbers of a run began with."""
+    if not isinstance(numbers, np.ndarray) or numbers.shape != (N_ENTROPY,) or numbers.dtype.kind != "i":
+        raise DamagedFileError("'entropy' is wrong")
+    if not ((numbers >= 0) & (numbers < 2**31)).all():
+        raise DamagedFileError("'entropy' is wrong")
+    return numbers.tolist()
 
 
 def take(group: Group, name: str, n_axes: int, dtype_kind: str) -> np.ndarray:

@@ -93,6 +93,7 @@ class CsvFile(NamedColumns):
                 skipinitialspace=b" " in text,  # it takes a third of the time
                 index_col=False,
                 low_memory=False,
+                skip_blank_lines=len(self.names) > 1,  # in one column a blank line is a missing entry
             )
         except pandas.errors.EmptyDataError:  # blank lines
             return pandas.DataFrame(columns=[*observed, *labels])

@@ -216,7 +216,7 @@ class FeaturePolicyClassifier(FeatureLearner):
     def _check_observations(self, X, reset):
         X = super()._check_observations(X, reset)
         if reset:
-            for name in ("column_low_", "column_range_"):
+            for name in ("column_low_", "column_range_", "shape_", "source_"):  # of an earlier fit
                 self.__dict__.pop(name, None)
             if self.scale_columns:
                 self.column_low_ = np.nanmin(X, axis=0)
@@ -226,8 +226,13 @@ class FeaturePolicyClassifier(FeatureLearner):
 
     def inverse_transform(self, S):
         """Observations (N, D) that the substates (N, K) make up, in their own unit."""
-        made_up = super().inverse_transform(S)
-        return made_up * self.column_range_ + self.column_low_ if hasattr(self, "column_range_") else made_up
+        return self._unscale_columns(super().inverse_transform(S))
+
+    def _unscale_columns(self, observations):
+        """Undo `scale_columns`."""
+        if not hasattr(self, "column_range_"):
+            return observations
+        return observations * self.column_range_ + self.column_low_
 
     def _pose(self, X, actions, n_actions):
         published = self._find_published()
@@ -305,7 +310,8 @@ class FeaturePolicyClassifier(FeatureLearner):
         """Write the fitted model to one netCDF4 file, which appears whole or not at all; `whyact.load` reads it.
 
         It holds the draws, the demonstrations, the options and where the chains ended, and is readable by xarray and
-        ArviZ (docs/files.md describes it). Set `shape_` before, such as (2, 21, 65), if an observation is a picture.
+        ArviZ (docs/files.md describes it). Before, `shape_` may be set, such as (2, 21, 65), if an observation is a
+        picture, and `source_`, where the demonstrations come from.
         """
         from whyact.model_files import save
 

@@ -2,11 +2,13 @@
 
 import errno
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+HIDDEN = ".whyact-"  # how the names begin of files that are not whole yet
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -29,31 +31,34 @@ def write_streamed(path: Path) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))
     if target.is_dir():  # os.replace would only say so at the end
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".whyact-")
+    hidden = target.with_name(f"{HIDDEN}{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with hidden.open("xb") as file:
+            if target.exists():  # who may read it stays; else the system's rule for new files holds
+                os.chmod(hidden, target.stat().st_mode & 0o777)
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, target)
+        os.replace(hidden, target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        hidden.unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
 
 
 def is_special(path: Path) -> bool:
-    in_dev = path.is_absolute() and path.parts[1:2] == ("dev",)
-    return path.exists() and not path.is_dir() and (in_dev or not path.is_file())
+    """Whether a path is a device, a pipe or a name for an open file."""
+    is_open_file = str(path) in ("/dev/stdout", "/dev/stderr") or path.is_relative_to("/dev/fd")
+    return path.exists() and not path.is_dir() and (is_open_file or not path.is_file())
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that a new name is on the disk, where the system can."""
+    """Make sure that a new name is on the disk, where the system can; the file is there in any case."""
     if not hasattr(os, "O_DIRECTORY"):
         return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

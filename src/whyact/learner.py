@@ -132,6 +132,7 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _keep_run(self, observations, actions, ends):
         """What the run was about, and where it ended."""
         self.observations_, self.actions_, self._ends = observations, actions, ends
+        self._fitted_parameters = self.get_params(deep=False)
 
     def _default_length(self) -> dict[str, int]:
         return LENGTH
@@ -151,16 +152,17 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     ):
         """Where the chains end, and their draws."""
         # numba is imported at the first fit, not with the package
-        from whyact.checkpoints import Ends, identify
+        from whyact.checkpoints import Ends, identify, save_if_stopped
         from whyact.sampler.chain import N_MILESTONES, run_chains
         from whyact.sampler.compiling import announce_compilation
 
         identity = identify(problem, classes, self.thin, length["n_burn_in"], length["n_chains"])
         with self._keep_checkpoints(checkpoint, every, identity) as checkpoints:
-            entropy, resumed = self._find_earlier_run(checkpoints, identity, problem, entropy, sum_sweeps(length))
+            entropy, resumed = self._find_earlier_run(checkpoints, identity, problem, entropy, length)
             callbacks = SegmentCallbacks(self, self._init_callback_context(max_subtasks=N_MILESTONES), X, y)
             announce_compilation(self.verbose, problem.algorithm.kernel)
-            with progress_bar(self.verbose, problem) as show:
+            n_sweeps = length["n_burn_in"] + length["n_draws"]
+            with progress_bar(self.verbose, problem, n_sweeps) as show, save_if_stopped(checkpoints):
 
                 def on_progress(progress):
                     show(progress)
@@ -202,7 +204,7 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         finally:
             checkpoints.close()
 
-    def _find_earlier_run(self, checkpoints, identity, problem, entropy, n_sweeps):
+    def _find_earlier_run(self, checkpoints, identity, problem, entropy, length):
         """What the run's random numbers begin with, and where it was stopped (None: it has not begun)."""
         found = checkpoints.read(problem.data, problem.target, problem.algorithm.state) if checkpoints else None
         if found is None and getattr(self, "warm_start", False) and hasattr(self, "_ends"):
@@ -210,8 +212,12 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if found is None:
             return entropy, None
         begun_with, resumed = found
+        n_kept = max(resumed.n_done - length["n_burn_in"], 0) // self.thin
+        if len(resumed.chains) != length["n_chains"] or any(len(chain) != n_kept for chain in resumed.chains):
+            raise ValueError("checkpoint: the draws in the folder are not those that its state speaks of.")
         if isinstance(self.random_state, Integral) and begun_with != entropy:
             raise ValueError(f"random_state={self.random_state} is not what the earlier run began with.")
+        n_sweeps = length["n_burn_in"] + length["n_draws"]
         if resumed.n_done > n_sweeps:
             raise ValueError(
                 f"n_draws asks for {n_sweeps} sweeps in all, but the earlier run has already done {resumed.n_done}."
@@ -436,11 +442,6 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         # Positive features cannot point to where scikit-learn's centred blobs have negative entries.
         tags.classifier_tags.poor_score = self.feature_values == "positive"
         return tags
-
-
-def sum_sweeps(length: dict[str, int]) -> int:
-    """Sweeps of a chain in all."""
-    return length["n_burn_in"] + length["n_draws"]
 
 
 def warn_user(message, category=UserWarning):

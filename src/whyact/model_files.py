@@ -10,7 +10,7 @@ import math
 import platform
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,10 @@ from whyact.model import Priors, State, make_target
 from whyact.netcdf import DamagedFileError, Group, Variable, read_netcdf, write_netcdf
 from whyact.posterior import TRACES, ChainDraws, Posterior
 from whyact.sampler.settings import AsPublished
+from whyact.settings_file import is_number
 
 if TYPE_CHECKING:
+    from whyact.checkpoints import Ends
     from whyact.estimator import FeaturePolicyClassifier
 
 # The version of the schema; a file with a larger one is refused, one with a smaller one must be readable for ever.
@@ -29,6 +31,8 @@ LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "h5netcdf")
 # In ArviZ, numbers about the sampling have a group of their own.
 SAMPLE_STATS = {"log_joint": "lp", "log_action_likelihood": "log_action_likelihood"}
 SUM_TOLERANCE = 1e-6
+# What content that no check has foreseen may lead to; DamagedFileError is none of these.
+UNEXPECTED = (TypeError, KeyError, IndexError, OverflowError, MemoryError, FloatingPointError, AttributeError)
 
 
 class ModelFileError(ValueError):
@@ -76,7 +80,10 @@ def load(path: Path | str) -> "FeaturePolicyClassifier":
     try:
         groups = read_netcdf(path)
         check_schema(path, groups["/"].attributes)
-        return decode_model(groups)
+        try:
+            return decode_model(groups)
+        except UNEXPECTED:
+            raise DamagedFileError("its content does not fit together") from None
     except DamagedFileError as error:
         raise ModelFileError(f"{path} is not a model of whyact: {error}.") from None
     except FileNotFoundError:
@@ -104,12 +111,16 @@ def describe_model(model) -> dict[str, Any]:
     from whyact import __version__
 
     libraries = {name: version_of(name) for name in LIBRARIES} | {"python": platform.python_version()}
+    if hasattr(model, "shape_") and math.prod(model.shape_) != model.n_features_in_:
+        raise ModelFileError(f"shape_: {model.shape_} does not fit to {model.n_features_in_} columns.")
+    # what was set after the fit has no effect on the model, but for the way to predict
+    settings = model._fitted_parameters | {"prediction": model.prediction}
     about = {
         "title": TITLE,
         "whyact_schema": SCHEMA,
         "whyact_version": __version__,
         "libraries": json.dumps(libraries),
-        "settings": json.dumps(encode_settings(model.get_params(deep=False))),
+        "settings": json.dumps(encode_settings(settings)),
         "unit": model.unit_,
         "observation_weight": model.observation_weight_,
         "action_weight": model.action_weight_,
@@ -117,6 +128,8 @@ def describe_model(model) -> dict[str, Any]:
         "identity": model._ends.identity,
         "n_done": model._ends.n_done,
     }
+    if hasattr(model, "source_"):
+        about["source"] = str(check_texts("source_: the name", [model.source_])[0])
     if hasattr(model, "shape_"):
         about["shape"] = np.array(model.shape_, dtype=np.int64)
     return about
@@ -248,6 +261,8 @@ def decode_model(groups: dict[str, Group]) -> "FeaturePolicyClassifier":
     for name in ("posterior", "sample_stats", "features", "demonstrations", "chain_ends"):
         demand(name in groups, f"the group {name!r} is missing")
     about = groups["/"].attributes
+    for name in ("whyact_version", "libraries"):
+        demand(isinstance(about.get(name), str), f"{name!r} is missing")
     model = FeaturePolicyClassifier(**decode_settings(about))
     unit = take_positive(about, "unit")
     action_weight: Any = about.get("action_weight")
@@ -261,7 +276,7 @@ def decode_model(groups: dict[str, Group]) -> "FeaturePolicyClassifier":
     demand(len(actions) == len(observations), "'actions' does not fit to 'observations'")
     demand((actions >= -1).all() and (actions < len(classes)).all(), "'actions' holds an action without a name")
 
-    ends = decode_ends(groups, about, observations.shape, n_actions)
+    ends = decode_run(groups, about, observations.shape, n_actions)
     chains = decode_chains(groups, model, observations.shape, n_actions, ends.states)
     priors = Priors() if model.priors is None else model.priors
     target = make_target(
@@ -287,21 +302,28 @@ def decode_model(groups: dict[str, Group]) -> "FeaturePolicyClassifier":
         model.column_low_, model.column_range_ = low, spread
     model._set_fitted(model._summarise(problem, chains), problem, classes, ends.entropy[4])
     model._keep_run(observations, actions, ends)
-    shape = about.get("shape")
+    shape = decode_shape(about, observations.shape[1])
     if shape is not None:
-        sizes = tuple(int(size) for size in np.ravel(shape))
-        demand(min(sizes) > 0 and math.prod(sizes) == observations.shape[1], "'shape' does not fit to 'observations'")
-        model.shape_ = sizes
+        model.shape_ = shape
+    if "source" in about:
+        demand(isinstance(about["source"], str), "'source' is wrong")
+        model.source_ = about["source"]
     return model
+
+
+def decode_shape(about: dict[str, Any], n_columns: int) -> tuple[int, ...] | None:
+    """Axes of an observation, if it is a picture."""
+    if "shape" not in about:
+        return None
+    sizes = np.ravel(about["shape"])
+    demand(sizes.dtype.kind == "i" and len(sizes) > 0 and (sizes > 0).all(), "'shape' is wrong")
+    demand(math.prod(sizes.tolist()) == n_columns, "'shape' does not fit to 'observations'")
+    return tuple(sizes.tolist())
 
 
 def demand(holds: Any, otherwise: str) -> None:
     if not holds:
         raise DamagedFileError(otherwise)
-
-
-def is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def take_positive(about: dict[str, Any], name: str) -> float:
@@ -330,7 +352,7 @@ def decode_settings(about: dict[str, Any]) -> dict[str, Any]:
         model = FeaturePolicyClassifier(**parameters)
         model._validate_params()
         model._find_published()
-    except (InvalidParameterError, ValueError, TypeError):
+    except (InvalidParameterError, ValueError, TypeError, OverflowError):
         raise DamagedFileError("'settings' has an option with a wrong value") from None
     return parameters
 
@@ -437,21 +459,13 @@ def decode_traces(groups: dict[str, Group]) -> dict[str, np.ndarray]:
     return traces
 
 
-def decode_ends(groups: dict[str, Group], about: dict[str, Any], shape: tuple[int, int], n_actions: int):
+def decode_run(groups: dict[str, Group], about: dict[str, Any], shape: tuple[int, int], n_actions: int) -> "Ends":
     """Where the chains ended."""
-    from whyact.checkpoints import Ends, decode_end
+    from whyact.checkpoints import Ends, decode_ends, decode_entropy
 
-    entropy: Any = about.get("entropy")
-    identity: Any = about.get("identity")
-    n_done: Any = about.get("n_done")
-    demand(isinstance(entropy, np.ndarray) and len(entropy) == 5 and entropy.dtype.kind == "i", "'entropy' is wrong")
-    demand(((entropy >= 0) & (entropy < 2**31)).all(), "'entropy' is wrong")
+    identity, n_done = about.get("identity"), about.get("n_done")
     demand(isinstance(identity, str) and isinstance(n_done, int) and n_done > 0, "'identity' or 'n_done' is wrong")
     widths = {"substates": shape[0], "features": shape[1], "policies": n_actions}
-    states: list[State] = []
-    rng_states = []
-    while (name := f"chain_ends/{len(states)}") in groups:
-        state, rng_state = decode_end(groups[name], State, widths)
-        states.append(state)
-        rng_states.append(rng_state)
-    return Ends(identity, entropy.tolist(), n_done, states, rng_states)
+    found = decode_ends(groups, "chain_ends/{}", State, widths)
+    states, rng_states = [state for state, _ in found], [rng_state for _, rng_state in found]
+    return Ends(str(identity), decode_entropy(about.get("entropy")), n_done, states, rng_states)  # type: ignore[arg-type]

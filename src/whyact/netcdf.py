@@ -30,7 +30,8 @@ WORTH_COMPRESSING = 2**12  # bytes; a compressed array takes some kilobytes of b
 LARGEST_RATIO = 100
 ALLOWANCE = 2**22
 LARGEST_CHUNK = 2**26
-MOST_OBJECTS = 200  # groups and variables
+MOST_OBJECTS = 5000  # groups, variables and dimensions; some twelve for each chain of a model
+BYTES_PER_TEXT = 64  # that Python takes for each, beside its characters
 MOST_ATTRIBUTES = 50
 DEEPEST = 3
 # What h5py raises for files that are not in order; HDF5's own errors are among the first four.
@@ -67,6 +68,9 @@ class DamagedFileError(ValueError):
 
 def write_netcdf(path: Path, groups: dict[str, Group]) -> None:
     """Write a file that appears whole or not at all; the name "/" is the root. The same groups give the same bytes."""
+    n_objects = sum(1 + 2 * len(group.variables) for group in groups.values())
+    if n_objects > MOST_OBJECTS // 2:
+        raise ValueError(f"{path} would hold too many arrays ({n_objects}); are so many chains needed?")
     content = encode(groups, compress=True)
     if declared_bytes(groups) > LARGEST_RATIO * len(content) + ALLOWANCE:
         content = encode(groups, compress=False)
@@ -132,6 +136,8 @@ def read_netcdf(path: Path) -> dict[str, Group]:
 
     Raises OSError if it cannot be read, and DamagedFileError with one clause for the user if it is not in order.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise DamagedFileError("it is no regular file")
     return decode(check_digest(path.read_bytes()))
 
 
@@ -226,6 +232,8 @@ class Reader:
         if shape is None:
             raise DamagedFileError(f"{name!r} is empty")
         self.memory -= math.prod(shape) * dtype.itemsize
+        if dtype.kind == "S":
+            self.memory -= math.prod(shape[:-1]) * BYTES_PER_TEXT
         if self.memory < 0:
             raise DamagedFileError(f"{name!r} declares a size that the file cannot hold")
 

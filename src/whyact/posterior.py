@@ -20,6 +20,8 @@ N_ARRAYS = 3  # a state begins with substates, features and policies
 DIAGNOSED = ("n_features", "noise_variance", "log_joint", "n_active", "log_action_likelihood")
 # Chains that agree have an R-hat below this (Vehtari et al., 2021, ask for 1.01 with long chains).
 R_HAT_LIMIT = 1.1
+# The number of features grows if the last third of the draws has so many times as many as the first.
+GROWTH = 1.2
 # Two features are taken for the same if the cosines of their entries and of their substates multiply to this.
 SAME_FEATURE = 0.5
 
@@ -449,12 +451,29 @@ class Posterior:
         worst = max(r_hats, key=lambda name: np.inf if np.isnan(r_hats[name]) else r_hats[name])
         if self.chains_agree:
             return f"The {self.n_chains} chains agree (largest R-hat {r_hats[worst]:.2f}, {worst})."
-        modes = ", ".join(str(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"])
         what = "clusters" if self.of_clusters else "features"
-        return (
-            f"The {self.n_chains} chains disagree (R-hat of {worst} is {r_hats[worst]:.2f}; their most frequent "
-            f"numbers of {what} are {modes}): raise n_burn_in and n_draws, or n_chains, and fit again."
+        modes = [int(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"]]
+        numbers = (
+            f"; their most frequent numbers of {what} are {', '.join(map(str, modes))}" if len(set(modes)) > 1 else ""
         )
+        advice = "raise n_burn_in and n_draws, or n_chains, and fit again"
+        if growth := self.growth():
+            advice = (
+                f"the number of {what} still grows (from {growth[0]:.0f} to {growth[1]:.0f}); if longer chains do not "
+                "end that, bound it (max_features) or give the observations less weight (observation_weight)"
+            )
+        return f"The {self.n_chains} chains disagree (R-hat of {worst} is {r_hats[worst]:.2f}{numbers}): {advice}."
+
+    def growth(self) -> tuple[float, float] | None:
+        """Mean number of features in the first and the last third of the draws, if it has clearly grown."""
+        counts = self.traces["n_features"]
+        third = self.n_draws // 3
+        if third < 2:  # too few to tell
+            return None
+        first, middle, last = (
+            float(part.mean()) for part in (counts[:, :third], counts[:, third:-third], counts[:, -third:])
+        )
+        return (first, last) if last > max(GROWTH * first, first + 1, middle) else None
 
     @property
     def chains_agree(self) -> bool:

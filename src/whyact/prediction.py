@@ -24,6 +24,8 @@ N_KEPT = 4
 N_KEPT_OF_ONE_DRAW = 60
 # A residual above this quantile of what noise can do is not noise.
 NOISE_QUANTILE = 0.999
+# A row of which the features explain less, noise aside, is unlike the demonstrations.
+FAMILIAR = 0.5
 # So many rows go to a kernel at once if they need no random numbers: Ctrl-C waits for them.
 BLOCK_SIZE = 1024
 
@@ -33,7 +35,8 @@ class Prediction(NamedTuple):
 
     probabilities: np.ndarray  # (N, U)
     substates: np.ndarray  # mean substates of the chosen draw, (N, K); without one (N, 0)
-    familiarity: np.ndarray  # share of each observation that the features explain, noise aside, (N,)
+    # share of each observation that the features explain, noise aside, (N,); 0 if nothing is observed
+    familiarity: np.ndarray
 
 
 def pick_draws(posterior: Posterior, max_draws: int) -> list[DrawId]:
@@ -225,6 +228,7 @@ class Predictor:
                         n_warm, n_kept, noise_limits[(~missing).sum(axis=1)], draws, block,
                         Rounds(*(array[rows] for array in rounds)),
                     )  # fmt: skip
+                    block.familiarity[missing.all(axis=1)] = 0.0
                     deliver_interrupt()
 
         n_threads = joblib.effective_n_jobs(n_jobs)

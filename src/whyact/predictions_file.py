@@ -14,10 +14,10 @@ import numpy as np
 
 from whyact.errors import ArgumentError
 from whyact.files import write_streamed
+from whyact.prediction import FAMILIAR
 
 BLANK = 0xFF  # never part of UTF-8
 LEAST_SHARE = 0.01  # of a feature that is named
-FAMILIAR = 0.5
 N_ROWS = 2**14  # formatted at once; their bytes fit into the cache
 STANDARD_OUTPUT = "-"
 
@@ -52,11 +52,14 @@ class PredictionWriter:
         substates : ndarray (n, K)
         familiarity : ndarray (n,)
         """
-        for first in range(0, len(familiarity), N_ROWS):
-            rows = slice(first, first + N_ROWS)
-            self.file.write(self.format(probabilities[rows], substates[rows], familiarity[rows]))
+        self.file.write(self.format(probabilities, substates, familiarity))
 
     def format(self, probabilities: np.ndarray, substates: np.ndarray, familiarity: np.ndarray) -> bytes:
+        """The lines of some rows; safe to call from several threads."""
+        parts = [slice(first, first + N_ROWS) for first in range(0, len(familiarity), N_ROWS)]
+        return b"".join(self._format_part(probabilities[rows], substates[rows], familiarity[rows]) for rows in parts)
+
+    def _format_part(self, probabilities: np.ndarray, substates: np.ndarray, familiarity: np.ndarray) -> bytes:
         n_rows = len(familiarity)
         commas = np.full((n_rows, 1), ord(","), dtype=np.uint8)
         fields = []

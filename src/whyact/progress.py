@@ -55,7 +55,7 @@ class SegmentCallbacks:
 
 
 @contextmanager
-def progress_bar(verbose: int, problem):
+def progress_bar(verbose: int, problem, n_sweeps: int):
     """Yield a function that shows a Progress on standard error if `verbose`, else nothing.
 
     A terminal gets a bar; a pipe or a log file a line at each milestone.
@@ -85,11 +85,11 @@ def progress_bar(verbose: int, problem):
         TextColumn("{task.description}"),
     )
     with Progress(*columns, console=console) as bar:
-        task = bar.add_task("", total=None)
+        task = bar.add_task("starting", total=n_sweeps)
 
         def show(progress):
             text = say_progress(progress, problem)
-            bar.update(task, total=progress.n_total, completed=progress.n_done, description=text)
+            bar.update(task, completed=progress.n_done, description=text)
 
         yield show
 

@@ -9,6 +9,7 @@ the rest, (1 - c) / U, that of what is unfamiliar. The terms add up to p(u), and
 the features of each draw are matched to those of the chosen one.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,7 @@ import numpy as np
 
 from whyact.explain import find_names, name_strongest
 from whyact.model import sharpen
+from whyact.prediction import FAMILIAR
 
 if TYPE_CHECKING:
     from whyact.prediction import Prediction, Predictor
@@ -25,8 +27,14 @@ if TYPE_CHECKING:
 # Terms for the action below this share of its probability are not worth telling, nor terms against it below this.
 WORTH_TELLING = 0.05
 N_AGAINST = 2
+# A feature is present in the chosen draw from this substate on; it is told how probable its presence is below that.
+LEAST_SUBSTATE = 0.01
+SURELY_PRESENT = 0.95
 # What is left of an observation is worth telling beyond so many standard deviations of the noise.
 BEYOND_NOISE = 3.0
+N_UNEXPLAINED = 3
+# Two substates that look alike get more decimals, up to so many.
+MAX_DECIMALS = 6
 # One action is more probable than another if their sums over levels differ by more than this.
 ROUNDING = 1e-9
 # So many numbers are held at once for the intervals (32 MB).
@@ -46,7 +54,7 @@ class Neighbour(NamedTuple):
     """A demonstration that the features see as much the same."""
 
     row: int  # of `observations_`
-    distance: float  # between what the features make up for both, in the unit of the observations
+    distance: float  # between what the features make up for both, in the unit of `components_`
     action: Any  # None where it is missing
 
 
@@ -55,7 +63,7 @@ class Counterfactual(NamedTuple):
 
     before: Any  # the action of the chosen draw for the substates as they are
     action: Any  # the action after the change
-    changes: dict[int, tuple[float, float]]  # feature -> its substate before and after
+    changes: dict[int, tuple[float, float]]  # feature -> its substate as it is, and after, on the grid
 
 
 @dataclass(frozen=True)
@@ -66,12 +74,16 @@ class Vocabulary:
     columns: Sequence[str]
     features: list[str]  # "feature 0 (its strongest columns)"
     interval: float
-    noise: float  # standard deviation
+    noise: np.ndarray  # standard deviation in each column, in its own unit, (D,)
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """The reasons for one prediction.
+
+    Parts and what is unexplained are in the unit of the observations. With `scale_columns=True` the lowest value of
+    each column was taken off, which belongs to no feature: the observation is column_low_ + all parts + unexplained.
+    Distances to demonstrations are then in shares of the columns' ranges, as `components_` are.
 
     Attributes
     ----------
@@ -82,7 +94,7 @@ class Explanation:
     probabilities : Estimate of arrays (U,)
         What `predict_proba` says, with the interval over draws.
     familiarity : float
-        What `familiarity` says.
+        What `familiarity` says; 0 if nothing is observed, though the features have their terms nonetheless.
     terms : Estimate of arrays (K + 2, U)
         How much each feature of `components_` speaks for each action; then the features of other draws that match none
         of them; then what is unfamiliar. The values add up to `probabilities`. With prediction="map" they are those of
@@ -94,7 +106,7 @@ class Explanation:
     parts : array (K + 1, D)
         What each feature puts into the observation, then those of other draws that match none.
     unexplained : array (D,)
-        The observation without all parts; NaN where it is missing.
+        The observation without all parts (and without column_low_, if there is one); NaN where it is missing.
     nearest : tuple of Neighbour
         The demonstrations most alike, nearest first.
     counterfactual : Counterfactual or None
@@ -116,14 +128,18 @@ class Explanation:
 
     @property
     def present(self) -> np.ndarray:
-        """The features that are rather in the row than not."""
-        return np.nonzero(self.presence >= 0.5)[0]
+        """The features that are in the row in the chosen draw, by `substates`, strongest first."""
+        order = np.argsort(-self.substates, kind="stable")
+        return order[self.substates[order] >= LEAST_SUBSTATE]
+
+    @property
+    def unfamiliar(self) -> bool:
+        """Whether so little of the row is explained that no reason means much."""
+        return not self.familiarity >= FAMILIAR
 
     def __str__(self) -> str:
-        sentences = (
-            say(self)
-            for say in (say_action, say_present, say_for, say_against, say_rest, say_nearest, say_counterfactual)
-        )
+        told = TOLD_OF_UNFAMILIAR if self.unfamiliar else TOLD_OF_FAMILIAR
+        sentences = (say(self) for say in told)
         return "\n  ".join(sentence for sentence in sentences if sentence)
 
 
@@ -274,17 +290,23 @@ def explain_rows(model, X: np.ndarray, n_nearest: int, interval: float) -> Expla
     n_numbers = model._predictor.n_rounds * (n_labels + 2) * n_actions
     block_size = max(1, BLOCK_OF_NUMBERS // n_numbers)
     columns = find_names(model, None)
+    noise = np.sqrt(model.noise_variance_) * find_ranges(model)
     vocabulary = Vocabulary(
         model.classes_,
         columns,
         [f"feature {k} ({name_strongest(entries, columns, 2)})" for k, entries in enumerate(model.components_)],
         interval,
-        float(np.sqrt(model.noise_variance_)),
+        noise,
     )
     found: list[Explanation] = []
     for first in range(0, len(X), block_size):
         found += explain_block(model, X[first : first + block_size], first, n_nearest, vocabulary)
     return Explanations(found)
+
+
+def find_ranges(model) -> np.ndarray:
+    """What makes the unit of `components_` that of the observations, column by column, (D,)."""
+    return getattr(model, "column_range_", np.ones(model.n_features_in_))
 
 
 def explain_block(model, X: np.ndarray, first: int, n_nearest: int, vocabulary: Vocabulary) -> list[Explanation]:
@@ -294,12 +316,14 @@ def explain_block(model, X: np.ndarray, first: int, n_nearest: int, vocabulary: 
     chosen = predictor.predict(X, one_draw=True, maximise=use_map, n_jobs=model.n_jobs)
     averaged, rounds = predictor.record(X, n_jobs=model.n_jobs)
     samples = find_terms_of_draws(rounds, predictor, model.n_components_)
-    made_of = decompose_chosen(model, chosen) if use_map else decompose_average(model, rounds, samples)
+    observed = ~np.isnan(X).all(axis=1)
+    made_of = decompose_chosen(model, chosen, observed) if use_map else decompose_average(model, rounds, samples)
     predicted = chosen if use_map else averaged
     limits = ((1 - vocabulary.interval) / 2, (1 + vocabulary.interval) / 2)
     probabilities = Estimate(predicted.probabilities, *np.quantile(samples.sum(axis=2), limits, axis=1))
     terms = Estimate(made_of.terms, *np.quantile(samples, limits, axis=1))
     gram = model.components_ @ model.components_.T
+    ranges = find_ranges(model)
     return [
         Explanation(
             row=first + n,
@@ -309,8 +333,8 @@ def explain_block(model, X: np.ndarray, first: int, n_nearest: int, vocabulary: 
             terms=Estimate(*(numbers[n] for numbers in terms)),
             substates=chosen.substates[n],
             presence=made_of.presence[n],
-            parts=made_of.parts[n],
-            unexplained=X[n] - made_of.parts[n].sum(axis=0),
+            parts=made_of.parts[n] * ranges,
+            unexplained=(X[n] - made_of.parts[n].sum(axis=0)) * ranges,
             nearest=name_nearest(model, chosen.substates[n], gram, n_nearest),
             counterfactual=name_counterfactual(model, chosen.substates[n]),
             vocabulary=vocabulary,
@@ -324,16 +348,18 @@ class Decomposition(NamedTuple):
 
     terms: np.ndarray  # (N, K + 2, U)
     presence: np.ndarray  # (N, K)
-    parts: np.ndarray  # (N, K + 1, D), in the unit of the observations
+    parts: np.ndarray  # (N, K + 1, D), in the unit of `components_`
 
 
-def decompose_chosen(model, chosen: "Prediction") -> Decomposition:
-    """By the chosen draw alone; every feature is one of its own."""
+def decompose_chosen(model, chosen: "Prediction", observed: np.ndarray) -> Decomposition:
+    """By the chosen draw alone; every feature is one of its own. `observed` (N,): whether anything is."""
     policies, n_labels = model._chosen.policies, model.n_components_
     tau = model._predictor.target.decisiveness
     parts = chosen.substates[..., None] * model.components_
+    # where nothing is observed, nothing is familiar, and yet the features speak that are present by themselves
+    shares = np.where(observed, chosen.familiarity, chosen.substates.any(axis=1))
     return Decomposition(
-        find_terms(chosen.substates, chosen.familiarity, policies, tau, np.arange(n_labels), n_labels),
+        find_terms(chosen.substates, shares, policies, tau, np.arange(n_labels), n_labels),
         (chosen.substates > 0).astype(float),
         np.append(parts, np.zeros((len(parts), 1, parts.shape[2])), axis=1),
     )
@@ -364,14 +390,14 @@ def name_nearest(model, substates: np.ndarray, gram: np.ndarray, n_nearest: int)
 
 
 def name_counterfactual(model, substates: np.ndarray) -> Counterfactual | None:
-    """What would have to be different from these substates, brought to the grid."""
+    """What would have to be different from these substates; sought on the grid, from the point nearest to them."""
     top = model._predictor.target.n_levels - 1
     levels = np.rint(substates * top).astype(int)
     found = find_counterfactual(levels, model._chosen.policies, top)
     if found is None:
         return None
     before, after, changed = found
-    changes = {int(k): (levels[k] / top, changed[k] / top) for k in np.nonzero(changed != levels)[0]}
+    changes = {int(k): (float(substates[k]), float(changed[k] / top)) for k in np.nonzero(changed != levels)[0]}
     return Counterfactual(model.classes_[before], model.classes_[after], changes)
 
 
@@ -383,54 +409,106 @@ def say_estimate(estimate: Estimate, *where) -> str:
     return f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
+def say_share(probability: float) -> str:
+    return f"{probability:.0%}" if probability >= 0.005 else "less than 1%"
+
+
 def say_action(one: Explanation) -> str:
+    return f"Row {one.row}: {say_probability(one)}; {one.familiarity:.0%} familiar."
+
+
+def say_probability(one: Explanation) -> str:
     best = int(np.argmax(one.probabilities.value))
-    return (
-        f"Row {one.row}: {one.action} with {say_estimate(one.probabilities, best)}; intervals of "
-        f"{one.vocabulary.interval:.0%}; {one.familiarity:.0%} familiar."
-    )
+    return f"{one.action} with {say_estimate(one.probabilities, best)}; intervals of {one.vocabulary.interval:.0%}"
+
+
+def say_unfamiliar(one: Explanation) -> str:
+    """Say why no reason means much."""
+    if np.isnan(one.unexplained).all():
+        return f"Row {one.row}: nothing is observed, so no reason can be given."
+    if not len(one.substates):
+        why = f"the model has no feature, {one.familiarity:.0%} familiar"
+    elif not len(one.present) and not find_rest(one):
+        why = f"unlike the demonstrations in that it holds no feature, {one.familiarity:.0%} familiar"
+    else:
+        why = f"unlike the demonstrations, {one.familiarity:.0%} familiar"
+    return f"Row {one.row}: {why}; no reason can be given that means much."
+
+
+def say_action_nonetheless(one: Explanation) -> str:
+    return f"Most probable nonetheless: {say_probability(one)}."
 
 
 def say_present(one: Explanation) -> str:
-    """Name the features that are rather present than not, and how much of them."""
-    told = (f"{one.vocabulary.features[k]} {one.substates[k]:.2f}" for k in one.present)
-    return "Present: " + (", ".join(told) or "no feature") + "."
+    """Name the features that are present in the chosen draw, or named as reasons, and how much of them."""
+    reasons = [*find_reasons_for(one), *(k for k, _ in find_reasons_against(one)[:N_AGAINST])]
+    features = dict.fromkeys([*one.present.tolist(), *(k for k in reasons if k < len(one.substates))])
+    told = (f"{one.vocabulary.features[k]} {say_presence(one.substates[k], one.presence[k])}" for k in features)
+    return "Present: " + ("; ".join(told) or "no feature") + "."
+
+
+def say_presence(substate: float, presence: float) -> str:
+    """Say how much of a feature is present, and how probable that is unless it is sure."""
+    if substate >= LEAST_SUBSTATE:
+        amount = f"{substate:.2f}"
+    elif substate > 0 and presence >= SURELY_PRESENT:
+        return f"below {LEAST_SUBSTATE}"
+    else:
+        amount = "absent in the chosen draw"
+    doubtful = presence < SURELY_PRESENT or substate < LEAST_SUBSTATE
+    return f"{amount}, in {say_share(presence)} of the draws" if doubtful else amount
+
+
+def name_sources(one: Explanation) -> list[str]:
+    return [*(f"feature {k}" for k in range(len(one.substates))), "other features", "what is unfamiliar"]
+
+
+def find_reasons_for(one: Explanation) -> list[int]:
+    """The terms for the action that are worth telling, most first."""
+    terms = one.terms.value[:, int(np.argmax(one.probabilities.value))]
+    return [int(k) for k in np.argsort(-terms, kind="stable") if terms[k] >= WORTH_TELLING * terms.sum()]
+
+
+def find_reasons_against(one: Explanation) -> list[tuple[int, int]]:
+    """The features that speak for another action, and for which most, most first."""
+    terms = one.terms.value[:-1].copy()  # what is unfamiliar speaks for all alike
+    terms[:, int(np.argmax(one.probabilities.value))] = 0.0
+    order = np.argsort(-terms.max(axis=1), kind="stable")
+    return [(int(k), int(np.argmax(terms[k]))) for k in order if terms[k].max() >= WORTH_TELLING]
 
 
 def say_for(one: Explanation) -> str:
-    """Name what speaks for the action, most first."""
-    best = int(np.argmax(one.probabilities.value))
-    terms = one.terms.value[:, best]
-    sources = [*(f"feature {k}" for k in range(len(terms) - 2)), "other features", "what is unfamiliar"]
-    told = [k for k in np.argsort(-terms, kind="stable") if terms[k] >= WORTH_TELLING * terms.sum()]
-    return "For it: " + ", ".join(f"{say_estimate(one.terms, k, best)} from {sources[k]}" for k in told) + "."
+    best, sources = int(np.argmax(one.probabilities.value)), name_sources(one)
+    told = (f"{say_estimate(one.terms, k, best)} from {sources[k]}" for k in find_reasons_for(one))
+    return "For it: " + ", ".join(told) + "."
 
 
 def say_against(one: Explanation) -> str:
-    """Name which features speak for another action, and for which, most first."""
-    terms = one.terms.value[:-2].copy()
-    terms[:, int(np.argmax(one.probabilities.value))] = 0.0
-    features = np.argsort(-terms.max(axis=1), kind="stable")[:N_AGAINST]
-    told = [(k, int(np.argmax(terms[k]))) for k in features if terms[k].max() >= WORTH_TELLING]
-    if not told:
+    reasons, sources = find_reasons_against(one), name_sources(one)
+    if not reasons:
         return ""
-    return (
-        "Against it: "
-        + ", ".join(
-            f"{say_estimate(one.terms, k, u)} from feature {k} for {one.vocabulary.classes[u]}" for k, u in told
-        )
-        + "."
+    told = (
+        f"{say_estimate(one.terms, k, u)} from {sources[k]} for {one.vocabulary.classes[u]}"
+        for k, u in reasons[:N_AGAINST]
     )
+    more = f", and {len(reasons) - N_AGAINST} more" if len(reasons) > N_AGAINST else ""
+    return "Against it: " + ", ".join(told) + more + "."
+
+
+def find_rest(one: Explanation) -> list[int]:
+    """The columns of which more than noise is unexplained, most first in units of the noise."""
+    noise = one.vocabulary.noise
+    rest = np.abs(np.where(np.isnan(one.unexplained), 0.0, one.unexplained))
+    return [int(d) for d in np.argsort(-rest / noise, kind="stable") if rest[d] > BEYOND_NOISE * noise[d]]
 
 
 def say_rest(one: Explanation) -> str:
-    """Name what no feature explains, where it is more than noise."""
-    rest = np.where(np.isnan(one.unexplained), 0.0, one.unexplained)
-    order = np.argsort(-np.abs(rest), kind="stable")[:3]
-    told = [d for d in order if abs(rest[d]) > BEYOND_NOISE * one.vocabulary.noise]
-    return (
-        "Unexplained: " + ", ".join(f"{one.vocabulary.columns[d]} {rest[d]:+.2f}" for d in told) + "." if told else ""
-    )
+    """Name what no feature explains, to two digits of the noise."""
+    told = []
+    for d in find_rest(one)[:N_UNEXPLAINED]:
+        n_decimals = max(0, 1 - math.floor(math.log10(one.vocabulary.noise[d])))
+        told.append(f"{one.vocabulary.columns[d]} {one.unexplained[d]:+.{n_decimals}f}")
+    return "Unexplained: " + ", ".join(told) + "." if told else ""
 
 
 def say_nearest(one: Explanation) -> str:
@@ -443,13 +521,28 @@ def say_nearest(one: Explanation) -> str:
     return "Most like it: demonstrations " + ", ".join(told) + "."
 
 
+def say_change(feature: int, before: float, after: float) -> str:
+    """Say both substates, with as many decimals as it takes to tell them apart."""
+    n_decimals = 2 if max(before, after) >= LEAST_SUBSTATE else 3
+    while f"{before:.{n_decimals}f}" == f"{after:.{n_decimals}f}" and n_decimals < MAX_DECIMALS:
+        n_decimals += 1
+    was, becomes = f"{before:.{n_decimals}f}", f"at {after:.{n_decimals}f}"
+    if before < LEAST_SUBSTATE <= after or before == 0:
+        was = "absent"
+    if after < LEAST_SUBSTATE <= before or after == 0:
+        becomes = "absent"
+    return f"feature {feature} {becomes} instead of {was}"
+
+
 def say_counterfactual(one: Explanation) -> str:
     found = one.counterfactual
     if found is None:
         return "No change of the substates would change it."
-    changes = ", ".join(
-        f"feature {k} at {after:.2f} instead of {before:.2f}" for k, (before, after) in found.changes.items()
-    )
+    changes = ", ".join(say_change(k, before, after) for k, (before, after) in found.changes.items())
     if found.before == one.action:
         return f"It would be {found.action} with {changes}."
     return f"The chosen draw by itself says {found.before}; it would say {found.action} with {changes}."
+
+
+TOLD_OF_FAMILIAR = (say_action, say_present, say_for, say_against, say_rest, say_nearest, say_counterfactual)
+TOLD_OF_UNFAMILIAR = (say_unfamiliar, say_action_nonetheless, say_rest)

@@ -4,24 +4,27 @@ The folder of the model NAME is NAME.run, beside where the model will be. It goe
 """
 
 import json
+import secrets
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from whyact.checkpoints import STATE_FILE, describe_file, take
+from whyact.checkpoints import RUN_FILE, STATE_FILE, CheckpointError, describe_file, take
+from whyact.files import HIDDEN
 from whyact.model_files import (
     check_texts,
     decode_labels,
     decode_names,
     decode_settings,
+    decode_shape,
     demand,
     encode_labels,
     encode_settings,
-    is_number,
 )
 from whyact.netcdf import DamagedFileError, Group, Variable, read_netcdf, write_netcdf
+from whyact.settings_file import is_number
 
 if TYPE_CHECKING:
     import pandas
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from whyact.estimator import FeaturePolicyClassifier
 
 SUFFIX = ".run"
-RUN_FILE = "run.nc"
 TITLE = "whyact run"
 
 
@@ -45,6 +47,7 @@ class Run(NamedTuple):
     y: np.ndarray | None
     shape: tuple[int, ...] | None
     every: float  # seconds between checkpoints
+    source: str  # name of the file of demonstrations
 
 
 def find_folder(model_path: Path) -> Path:
@@ -72,22 +75,37 @@ def begin_run(folder: Path, run: Run) -> None:
     }
     if len(classes):
         variables["action"] = encode_labels("action", classes)
-    about = describe_file("run") | {"settings": json.dumps(encode_settings(run.parameters)), "every": float(run.every)}
+    about = describe_file("run") | {
+        "settings": json.dumps(encode_settings(run.parameters)),
+        "every": float(run.every),
+        "source": run.source,
+    }
     if run.shape is not None:
         about["shape"] = np.array(run.shape, dtype=np.int64)
-    try:
-        folder.mkdir()
-    except FileExistsError:
+    if folder.exists():
         raise RunError(
             f"{folder} is there already: `whyact resume {folder}` goes on with the run in it; remove it to begin anew."
-        ) from None
+        )
+    # whole or not at all, as files are
+    hidden = folder.with_name(f"{HIDDEN}{secrets.token_hex(8)}")
+    try:
+        hidden.mkdir()
+        write_netcdf(hidden / RUN_FILE, {"/": Group(variables, about)})
+        hidden.rename(folder)
     except OSError as error:
         raise RunError(f"the folder {folder} cannot be made: {error.strerror}.") from None
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
+def remove_run(folder: Path) -> None:
+    """Remove a folder that is no longer needed, from others' view all at once."""
+    hidden = folder.with_name(f"{HIDDEN}{secrets.token_hex(8)}")
     try:
-        write_netcdf(folder / RUN_FILE, {"/": Group(variables, about)})
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        folder.rename(hidden)
+    except FileNotFoundError:  # another process has come to the end of the same run
+        return
+    shutil.rmtree(hidden)
 
 
 def read_run(folder: Path) -> Run:
@@ -106,13 +124,14 @@ def read_run(folder: Path) -> Run:
         demand((actions >= -1).all() and (actions < len(classes)).all(), "'actions' holds an action without a name")
         demand(names is not None and len(names) == observations.shape[1], "'column' does not fit to 'observations'")
         demand(is_number(about.get("every")) and about["every"] >= 0, "'every' is wrong")
-        shape = tuple(int(size) for size in np.ravel(about["shape"])) if "shape" in about else None
+        shape = decode_shape(about, observations.shape[1])
         return Run(
             decode_settings(about),
             pandas.DataFrame(observations, columns=list(names)),  # type: ignore[arg-type]
             label(classes, actions),
             shape,
             float(about["every"]),
+            str(about.get("source", "")),
         )
     except FileNotFoundError:
         raise RunError(f"{folder} holds no run: there is no file {path}.") from None
@@ -131,21 +150,26 @@ def label(classes: np.ndarray, actions: np.ndarray) -> np.ndarray | None:
     return np.array([classes[action] if action >= 0 else None for action in actions], dtype=object)
 
 
-def carry_out(folder: Path, *, n_jobs: int | None, verbose: int) -> "FeaturePolicyClassifier":
+def carry_out(folder: Path, *, is_new: bool, n_jobs: int | None, verbose: int) -> "FeaturePolicyClassifier":
     """Fit, from the last checkpoint on, write the model beside the folder, and remove the folder."""
     from whyact.estimator import FeaturePolicyClassifier
 
     model_path = find_model_path(folder)
+    if folder.is_symlink():
+        raise RunError(f"{folder} is a symbolic link; give the folder itself.")
     run = read_run(folder)
     model = FeaturePolicyClassifier(**run.parameters | {"n_jobs": n_jobs, "verbose": verbose})
     try:
         model.fit(run.X, run.y, checkpoint=folder, checkpoint_every=run.every)
-    except ValueError:
-        if not (folder / STATE_FILE).exists():  # it never began, so there is nothing to go on with
-            shutil.rmtree(folder, ignore_errors=True)
+    except CheckpointError:  # perhaps because it is another's
         raise
+    except ValueError:
+        if is_new and not (folder / STATE_FILE).exists():  # it cannot begin, so there is nothing to go on with
+            remove_run(folder)
+        raise
+    model.source_ = run.source
     if run.shape is not None:
         model.shape_ = run.shape
     model.save(model_path)
-    shutil.rmtree(folder)
+    remove_run(folder)
     return model

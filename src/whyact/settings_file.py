@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from numbers import Integral
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeGuard
 
 from whyact.errors import ArgumentError, suggest
 from whyact.sources import reading
@@ -41,7 +41,7 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     return is_whole(value) or (isinstance(value, float) and math.isfinite(value))
 
 
@@ -71,7 +71,7 @@ DATA_KINDS = {
     "ignore": TEXTS,
     "missing_action": TEXT,  # also a parameter of the estimator; whoever reads the file marks such rows
     "shape": SHAPE,
-    "checkpoint_every": POSITIVE,
+    "checkpoint_every": NUMBER,
 }
 
 

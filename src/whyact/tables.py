@@ -76,7 +76,7 @@ def read_demonstrations(
         raise ArgumentError("groups", f"the column {groups!r} cannot hold both the action and the groups.")
     labels = [name for name in (action, groups) if name is not None]
     observed = choose_columns(path, source, labels, columns, ignore)
-    advice = "; say which columns to use" if columns is None else ""
+    advice = "; leave it out (ignore), or say which columns to use" if columns is None else ""
     X, found = gather(path, source.blocks(observed, labels, advice), observed, labels)
     return Table(
         X,
@@ -134,6 +134,10 @@ def open_source(path: Path | str, action: str | None, groups: str | None, n_need
         return open_minari_rows(path)
     path = Path(path)
     ending = path.suffix.lower()
+    if ending in (".xlsx", ".xls", ".ods"):
+        raise ArgumentError("path", f"{path} is a spreadsheet, which is not read; save it as CSV.")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ArgumentError("path", f"{path} is not a file; what comes from a pipe cannot be read.")
     if ending == ".parquet":
         from whyact.parquet_files import ParquetFile
 
@@ -184,7 +188,9 @@ def choose_columns(
         if "" in observed:
             # often a row number that some tool has written, and in a sequence the row number is the time
             raise ArgumentError(
-                "columns", f"column {source.names.index('') + 1} of {path} has no name; say which columns to use."
+                "columns",
+                f"column {source.names.index('') + 1} of {path} has no name; leave it out (ignore ''), or say which "
+                "columns to use.",
             )
     else:
         observed = list(dict.fromkeys(columns))

@@ -75,6 +75,7 @@ def score_weights(estimator, zeta, omega, X, actions, held_out) -> float:
         observation_weight=zeta,
         action_weight=omega,
         missing_action=-1,
+        scale_columns=False,  # X is scaled already
         n_jobs=None,
         random_state=0,
         verbose=0,

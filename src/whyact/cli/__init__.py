@@ -4,7 +4,7 @@ Only typer is imported before a command runs: `whyact --help` must answer at onc
 """
 
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,17 +21,27 @@ for command in (fit, resume, predict, explain, report, info, simulate, compare, 
 app.add_typer(study, name="study")
 
 
-@app.callback()
-def callback() -> None:
-    """Learn why a teacher acts."""
-
-
 @app.command()
 def version() -> None:
     """Print the version."""
     from whyact import __version__
 
     typer.echo(__version__)
+
+
+def print_version(asked: bool) -> None:
+    if asked:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def callback(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Learn why a teacher acts."""
 
 
 # typer has its own copy of click in later versions, so the exception is found where it is.

@@ -55,6 +55,8 @@ def split_names(text: str | None) -> list[str] | None:
     """Names separated by commas; as in a CSV file, one that holds a comma can be quoted."""
     if text is None:
         return None
+    if not text.strip():
+        return [""]  # the column without a name
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
 
 
@@ -79,10 +81,15 @@ def check_shape(shape: tuple[int, ...] | None, n_columns: int) -> None:
         raise Refusal(f"--shape: {sizes} is {prod(shape)}, but there are {n_columns} observed columns.")
 
 
-def check_output(path: Path, *inputs: Path | str, option: str = "--out") -> None:
-    """Say what is wrong with a file to write before the work, not after it."""
+def check_output(path: Path, *inputs: Path | str, option: str = "--out", endings: tuple[str, ...] = ()) -> None:
+    """Say what is wrong with a file to write before the work, not after it.
+
+    A name must end as what is written, so that a slip does not overwrite the data.
+    """
     if str(path) == "-":
-        return
+        raise Refusal(f"{option}: give a file; only `predict` writes to standard output.")
+    if endings and path.suffix.lower() not in endings:
+        raise Refusal(f"{option}: {path} does not end with {' or '.join(endings)}.")
     if not path.parent.is_dir():
         raise Refusal(f"{option}: the folder {path.parent} does not exist.")
     if path.is_dir():

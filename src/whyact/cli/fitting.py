@@ -32,7 +32,9 @@ def fit(
         bool, typer.Option("--no-action", help="Learn features only, without actions.", rich_help_panel=DATA)
     ] = False,
     columns: Annotated[str | None, option("Observed columns, separated by commas.", DATA, "all others")] = None,
-    ignore: Annotated[str | None, option("Columns to leave out, separated by commas.", DATA)] = None,
+    ignore: Annotated[
+        str | None, option("Columns to leave out, separated by commas; '' is one without a name.", DATA)
+    ] = None,
     missing_action: Annotated[
         str | None, option("Label of actions that are not known.", DATA, "empty fields only")
     ] = None,
@@ -76,7 +78,10 @@ def fit(
     random_state: Annotated[int | None, option("Seed of the random numbers.", SAMPLING, "0", metavar="SEED")] = None,
     n_jobs: Annotated[int | None, option("Processes; the draws do not depend on it.", SAMPLING, "all cores")] = None,
     checkpoint_every: Annotated[
-        float | None, option("Seconds between two checkpoints, from which `resume` goes on.", SAMPLING, "60")
+        float | None,
+        option(
+            "Seconds between two checkpoints (more if writing them would take over 2% of the time).", SAMPLING, "60"
+        ),
     ] = None,
     prediction: Annotated[
         str | None, option("mmse averages over draws, map takes the best one.", PREDICTING, "mmse")
@@ -117,7 +122,7 @@ def fit(
         "shape": parse_shape(shape),
         "checkpoint_every": checkpoint_every,
     }
-    check_output(out, demonstrations)
+    check_output(out, demonstrations, endings=(".nc",))
     run_fit(demonstrations, out, given, data, no_action, config, n_jobs, quiet)
 
 
@@ -137,8 +142,8 @@ def run_fit(demonstrations, out, given, data, no_action, config, n_jobs, quiet) 
         parameters.pop("verbose", None)
         FeaturePolicyClassifier(**parameters)._validate_params()
         every = float(data.get("checkpoint_every", 60.0))
-        if not every >= 0:
-            raise Refusal(f"--checkpoint-every: {every:g} seconds is less than none.")
+        if not 0 <= every < float("inf"):
+            raise Refusal(f"--checkpoint-every: {every:g} is not a number of seconds.")
         table = read_demonstrations(
             demonstrations,
             action=data.get("action"),
@@ -158,8 +163,8 @@ def run_fit(demonstrations, out, given, data, no_action, config, n_jobs, quiet) 
                     "--scale-columns brings all to the same range."
                 )
         labels = None if table.y is None else table.y.to_numpy()
-        begin_run(folder, Run(parameters, table.X, labels, shape, every))
-    carry_out_run(folder, n_jobs, quiet)
+        begin_run(folder, Run(parameters, table.X, labels, shape, every, Path(demonstrations).name))
+    carry_out_run(folder, n_jobs, quiet, is_new=True)
 
 
 def resume(
@@ -173,26 +178,36 @@ def resume(
     carry_out_run(folder, n_jobs, quiet)
 
 
-def carry_out_run(folder: Path, n_jobs: int | None, quiet: bool) -> None:
+def carry_out_run(folder: Path, n_jobs: int | None, quiet: bool, is_new: bool = False) -> None:
     import logging
+    import signal
     import warnings
+    from concurrent.futures import BrokenExecutor
 
     from whyact import ChainsDisagreeWarning
+    from whyact.checkpoints import RUN_FILE
     from whyact.explain import describe
     from whyact.runs import carry_out, find_model_path
 
     check_jobs(n_jobs)
+    # as Ctrl-C, which waits for a safe moment and leaves a checkpoint
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     logging.getLogger("whyact").addHandler(logging.StreamHandler())  # warnings of checkpoints, on standard error
     try:
         with user_errors(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ChainsDisagreeWarning)  # the explanation says it
             model_path = find_model_path(folder)
-            model = carry_out(folder, n_jobs=n_jobs, verbose=int(not quiet))
+            model = carry_out(folder, is_new=is_new, n_jobs=n_jobs, verbose=int(not quiet))
     except KeyboardInterrupt:
-        typer.echo(f"whyact: stopped; `whyact resume {folder}` goes on from the last checkpoint.", err=True)
+        typer.echo(f"whyact: stopped; `whyact resume {folder}` goes on from here.", err=True)
         raise typer.Exit(130) from None
+    except BrokenExecutor:
+        raise Refusal(
+            f"a process of the run was killed, perhaps for want of memory; `whyact resume {folder}` goes on, with "
+            "fewer --n-jobs."
+        ) from None
     except Refusal as refusal:
-        if folder.is_dir():
+        if is_new and (folder / RUN_FILE).is_file():
             refusal.message += f" The run is in {folder}; `whyact resume {folder}` goes on with it."
         raise
     if not quiet:

@@ -9,6 +9,7 @@ import typer
 from whyact.cli.arguments import Refusal, check_jobs, check_output, check_shape, load, parse_shape, user_errors
 
 EXPLAINED_AT_ONCE = 100  # rows
+NO_OPTIONS: dict[str, str] = {}  # columns and the like are the model's, not the user's to say
 
 Model = Annotated[Path, typer.Argument(help="Model file that `whyact fit` wrote.", show_default=False)]
 Rows = Annotated[
@@ -35,26 +36,51 @@ def predict(
     Writes the action, the probability of each, the features that spoke with their shares, how much of the observation
     the features explain (familiarity), and whether that is so little that nobody should rely on it (unfamiliar).
     """
-    check_output(Path(out), file, model)
+    if out != "-":
+        check_output(Path(out), file, model)
     check_jobs(n_jobs)
-    found = load(model).set_params(n_jobs=n_jobs)
+    found = load(model)
     if prediction is not None:
         found.set_params(prediction=prediction)
-    with user_errors():
+    with user_errors(NO_OPTIONS):
+        from itertools import chain
+
         from whyact.predictions_file import open_predictions
         from whyact.tables import open_rows
 
         found._validate_params()
         blocks = open_rows(file, find_columns(found))
+        first = next(blocks)  # a file without rows is an error before anything is written
         with open_predictions(out, found.classes_) as writer:
-            for judged in judge_blocks(found, blocks):
-                writer.write(judged.probabilities, judged.substates, judged.familiarity)
+
+            def predict_block(block):
+                judged = found.judge(name_columns(found, block))
+                return writer.format(judged.probabilities, judged.substates, judged.familiarity)
+
+            for text in map_in_threads(predict_block, chain([first], blocks), n_jobs):
+                writer.file.write(text)
 
 
-def judge_blocks(model, blocks) -> Iterator:
-    """Predictions of blocks of rows, of which the names of the columns are already checked."""
-    for block in blocks:
-        yield model.judge(name_columns(model, block))
+def map_in_threads(function, items, n_jobs: int) -> Iterator:
+    """Results in the order of the items, of which only a few are held at a time."""
+    from collections import deque
+    from concurrent.futures import ThreadPoolExecutor
+
+    import joblib
+
+    n_threads = joblib.effective_n_jobs(n_jobs)
+    coming: deque = deque()
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            for item in items:
+                coming.append(pool.submit(function, item))
+                if len(coming) > n_threads:
+                    yield coming.popleft().result()
+            while coming:
+                yield coming.popleft().result()
+        finally:
+            for task in coming:
+                task.cancel()
 
 
 def find_columns(model) -> list[str]:
@@ -74,7 +100,10 @@ def explain(
     model: Model,
     file: Rows,
     row: Annotated[
-        list[int] | None, typer.Option(help="Number of a row, the first is 0; may be given several times.")
+        list[int] | None,
+        typer.Option(
+            help="Number of a row, the first is 0; may be given several times, said in the order of the file."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -88,11 +117,11 @@ def explain(
     Without --row all rows are explained.
     """
     if out is not None:
-        check_output(out, file, model)
+        check_output(out, file, model, endings=(".csv",))
     if row and min(row) < 0:
         raise Refusal(f"--row: {min(row)} is less than 0, the number of the first row.")
     found = load(model)
-    with user_errors():
+    with user_errors(NO_OPTIONS):
         from whyact.files import write_streamed
         from whyact.tables import open_rows
 
@@ -165,7 +194,7 @@ def report(
 
     The page is one file that needs no network.
     """
-    check_output(out, model, *([] if test is None else [test]))
+    check_output(out, model, *([] if test is None else [test]), endings=(".html", ".htm"))
     sizes = parse_shape(shape)
     if kind not in (None, "bars", "image", "curve"):
         raise Refusal(f"--kind: {kind!r} is not one of bars, image and curve.")
@@ -175,13 +204,13 @@ def report(
         sizes = None
     elif sizes is None:
         sizes = getattr(found, "shape_", None)
-    with user_errors():
+    with user_errors({"action": "--action", "shape": "--shape"}):
         from whyact.report import write_report
 
         held_out = None if test is None else read_test(found, test, action)
         write_report(
             found, out, shape=sizes, kind=kind, origin=origin, test=held_out, title=title or model.name,
-            source=model.name,
+            source=getattr(found, "source_", None),
         )  # fmt: skip
     typer.echo(f"Written: {out}")
 
@@ -193,7 +222,10 @@ def read_test(model, path: str, action: str | None):
     table = read_demonstrations(path, action=action, columns=find_columns(model))
     assert table.y is not None
     known = table.y.notna().to_numpy()
-    return name_columns(model, table.X[known].to_numpy()), table.y[known].to_numpy()
+    # the same action is text in a CSV file and may be a number in an array
+    spelled = {str(label): label for label in model.classes_}
+    labels = [spelled.get(str(label), label) for label in table.y[known]]
+    return name_columns(model, table.X[known].to_numpy()), labels
 
 
 def info(model: Model) -> None:
@@ -201,6 +233,8 @@ def info(model: Model) -> None:
     found = load(model)
     with user_errors():
         import json
+
+        import numpy as np
 
         from whyact.explain import describe
         from whyact.netcdf import read_netcdf
@@ -211,7 +245,8 @@ def info(model: Model) -> None:
         lines = {
             "file": f"{model}, {model.stat().st_size / 1e6:.2f} MB, schema {about['whyact_schema']}",
             "written by": f"whyact {about['whyact_version']} with {say_versions(about['libraries'])}",
-            "learned from": f"{n_rows} demonstrations of {n_columns} columns{say_shape(found)}",
+            "learned from": f"{n_rows} demonstrations of {n_columns} columns{say_shape(found)}{say_source(found)}",
+            "missing": f"{np.isnan(found.observations_).sum()} entries, {(found.actions_ < 0).sum()} actions",
             "columns": shorten(find_columns(found)),
             "actions": shorten([str(label) for label in found.classes_]) or "none",
             "chains": f"{found.posterior_.n_chains} of {found.posterior_.n_draws} draws, {about['n_done']} sweeps each",
@@ -234,12 +269,19 @@ def differs(name: str, value) -> bool:
 def say_versions(text: str) -> str:
     import json
 
-    return ", ".join(f"{name} {version}" for name, version in json.loads(text).items())
+    try:
+        return ", ".join(f"{name} {version}" for name, version in json.loads(text).items())
+    except (ValueError, AttributeError):
+        return "unknown libraries"
 
 
 def say_shape(model) -> str:
     shape = getattr(model, "shape_", None)
     return "" if shape is None else f" ({' x '.join(map(str, shape))})"
+
+
+def say_source(model) -> str:
+    return f" in {model.source_}" if getattr(model, "source_", "") else ""
 
 
 def shorten(names: list[str], n_shown: int = 10) -> str:

@@ -78,5 +78,12 @@ def band_path(lows: Sequence[float], highs: Sequence[float], axis: Axis, width: 
     return "M" + "L".join(there + back[::-1]) + "Z"
 
 
+def number_ticks(low: int, high: int, n_ticks: int = 12) -> list[int]:
+    """Round whole numbers from low to high, at most so many, equally spaced."""
+    steps = (factor * 10**power for power in range(20) for factor in (1, 2, 5))
+    step = next(step for step in steps if high // step - (low - 1) // step <= n_ticks)
+    return list(range(-(-low // step) * step, high + 1, step))
+
+
 def spread(n_places: int, width: float) -> np.ndarray:
     return np.linspace(0, width, n_places) if n_places > 1 else np.array([width / 2])

@@ -7,14 +7,15 @@ through, the content security policy lets nothing run but the page's own script.
 
 import base64
 import hashlib
+import re
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from whyact.report.drawings import Axis, band_path, line_path, png_address
+from whyact.report.drawings import Axis, band_path, line_path, number_ticks, png_address
 from whyact.report.plain import count_of, to_script_json
-from whyact.report.words import say_accuracy, say_chains, say_number
+from whyact.report.words import say_accuracy, say_chains, say_number, say_rows, say_sureness
 
 
 def render(summary: dict) -> str:
@@ -26,6 +27,8 @@ def render(summary: dict) -> str:
         .render(
             summary=summary,
             headline={"number": say_number(summary), "accuracy": say_accuracy(summary), "chains": say_chains(summary)},
+            rows=say_rows(summary),
+            sureness=say_sureness(summary),
             data=Markup(to_script_json(summary["explorer"] | {"action_names": summary["actions"]})),
             script=Markup(script),
             style=Markup(style),
@@ -58,23 +61,34 @@ def make_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": format_percent, "number": format_number, "places": format_places}
+    environment.filters |= {
+        "percent": format_percent,
+        "number": format_number,
+        "places": format_places,
+        "options": mark_options,
+    }
     environment.globals |= {
         "Axis": Axis,
         "band_path": band_path,
         "count_of": count_of,
         "line_path": line_path,
+        "number_ticks": number_ticks,
         "png_address": png_address,
     }
     return environment
 
 
+def mark_options(text: str) -> Markup:
+    """Set parameters and options of the command line apart, so that no line breaks within one."""
+    return Markup(re.sub(r"(?<![\w-])(--[a-z][a-z-]*( \d+)?|[a-z]+_[a-z]+)", r"<code>\1</code>", str(escape(text))))
+
+
 def format_percent(share: float) -> str:
     """A share without false certainty: nothing is 0% or 100% by rounding alone."""
     if 0 < share < 0.01:
-        return "below 1%"
+        return "less than 1%"
     if 0.99 < share < 1:
-        return "over 99%"
+        return "more than 99%"
     return f"{share:.0%}"
 
 

@@ -4,10 +4,11 @@ import numpy as np
 from scipy.stats import binomtest
 
 from whyact.comparison.scoring import MAX_BINS, MIN_ROWS_PER_BIN, calibration_error, score
+from whyact.prediction import FAMILIAR
 from whyact.report.plain import spread_evenly, to_name, to_number
 
 MAX_ROWS = 2000  # predicting more would tell nothing new and take long
-UNFAMILIAR = 0.5  # a row of which the features explain less, noise aside, is unlike the demonstrations
+N_EQUAL_DIGITS = 12  # numbers that agree in so many digits are the same
 
 
 def measure_quality(model, test=None) -> dict:
@@ -25,6 +26,7 @@ def measure_quality(model, test=None) -> dict:
         "n_rows": len(chosen),
         "n_available": n_available,
         "n_known": int(known.sum()),
+        "n_seen": 0 if test is None else int(find_seen(model, observations, labels, known).sum()),
         "unfamiliar": measure_familiarity(model, observations),
         "accuracy": None,
     }
@@ -34,7 +36,7 @@ def measure_quality(model, test=None) -> dict:
 
 
 def rows_learned_from(model):
-    observations = np.asarray(model.observations_)
+    observations = model._unscale_columns(np.asarray(model.observations_))
     known = np.asarray(model.actions_) >= 0
     labels = np.full(len(known), None, dtype=object)
     if len(model.classes_):
@@ -65,16 +67,48 @@ def take_rows(observations, rows: np.ndarray):
     return _safe_indexing(observations, rows)
 
 
+def find_seen(model, observations, labels: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Which rows of a test are equal to demonstrations learned from: in every column, and in the action if known."""
+    actions = np.where(known, number_actions(model, labels), -1)
+    demonstrations: dict[bytes, set[int]] = {}
+    for row, action in zip(to_keys(model.observations_), np.asarray(model.actions_).tolist(), strict=True):
+        demonstrations.setdefault(row, set()).add(action)
+    rows = to_keys(model._check_observations(observations, reset=False))
+    return np.array(
+        [
+            row in demonstrations and (not is_known or action in demonstrations[row] - {-1})
+            for row, action, is_known in zip(rows, actions.tolist(), known.tolist(), strict=True)
+        ]
+    )
+
+
+def to_keys(observations: np.ndarray) -> list[bytes]:
+    """A key for each row: the same where rows agree in the first digits of each column, or miss the same columns."""
+    observations = np.asarray(observations, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        powers = 10.0 ** (N_EQUAL_DIGITS - 1 - np.floor(np.log10(np.abs(observations))))
+        rounded = np.rint(observations * powers) / powers
+    usable = np.isfinite(powers) & (powers > 0)
+    # adding zero makes one of both zeros; one NaN stands for all
+    rounded = np.where(np.isnan(observations), np.nan, np.where(usable, rounded, observations)) + 0.0
+    return [row.tobytes() for row in rounded]
+
+
+def number_actions(model, labels: np.ndarray) -> np.ndarray:
+    """The place of each label among the actions of the model; -1 for those that it was never shown."""
+    numbers = {label: u for u, label in enumerate(np.asarray(model.classes_).tolist())}
+    return np.array([numbers.get(to_python(label), -1) for label in labels], dtype=int)
+
+
 def measure_familiarity(model, observations) -> dict:
     familiarity = model.familiarity(observations)
-    n_unfamiliar = int((familiarity < UNFAMILIAR).sum())
-    return {"limit": UNFAMILIAR, "n": n_unfamiliar, "share": n_unfamiliar / len(familiarity)}
+    n_unfamiliar = int((familiarity < FAMILIAR).sum())
+    return {"limit": FAMILIAR, "n": n_unfamiliar, "share": n_unfamiliar / len(familiarity)}
 
 
 def measure_predictions(model, probabilities: np.ndarray, labels: np.ndarray) -> dict:
     """What the probabilities (N, U) are worth, given the actions that were taken."""
-    numbers = {label: u for u, label in enumerate(np.asarray(model.classes_).tolist())}
-    actions = np.array([numbers.get(to_python(label), -1) for label in labels])
+    actions = number_actions(model, labels)
     seen = actions >= 0
     predicted = probabilities.argmax(axis=1)
     correct = predicted == actions
@@ -82,6 +116,7 @@ def measure_predictions(model, probabilities: np.ndarray, labels: np.ndarray) ->
     favourite = np.bincount(model.actions_[model.actions_ >= 0], minlength=len(model.classes_)).argmax()
     return {
         "accuracy": estimate_share(int(correct.sum()), len(correct)),
+        "mean_confidence": float(confidences.mean()),
         "usual_action": {"action": int(favourite), "accuracy": float(np.mean(actions == favourite))},
         # an action that nobody has shown has no probability, so it has no log score either
         "log_score": to_number(score(probabilities[seen], actions[seen])["log_score"]) if seen.any() else None,

@@ -19,7 +19,6 @@ N_FOLDED_OF_ALL = 600  # but not more than so many of all features together
 ACTIONS_BUDGET = 100_000  # characters of the page for the names of the actions, which each feature repeats
 N_PANELS = 12  # images or curves of a feature,
 N_PANELS_OF_ALL = 240  # and not more than so many of all features together, but two of each
-N_NUMBERS = 25  # bars in the picture of P(K)
 N_TRACE_POINTS = 150
 N_CURVE_POINTS = 200
 MAX_DEMONSTRATIONS = 2000
@@ -82,16 +81,17 @@ def summarise(
     layout = find_layout(observations.shape[1], shape, kind, origin)
     columns = name_columns(model, layout)
     return {
-        "title": to_name(title) if title else "Why the teacher acts",
+        "title": to_name(title or ("Why the teacher acts" if len(model.classes_) else "What the teacher sees")),
         "source": None if source is None else to_name(source),
         "kind": layout.kind,
         "origin": layout.origin,
+        "is_scaled": hasattr(model, "column_range_"),
         "feature_values": str(model.posterior_.feature_values),
         "actions": to_names(np.asarray(model.classes_).tolist(), ACTIONS_BUDGET // max(int(model.n_components_), 1)),
         "number": summarise_number(model),
         "features": summarise_features(model, layout, columns),
         "quality": measure_quality(model, test),
-        "diagnostics": summarise_diagnostics(model.posterior_),
+        "diagnostics": summarise_diagnostics(model.posterior_, has_actions=len(model.classes_) > 0),
         "fit": summarise_fit(model),
         "explorer": pack_explorer(model, layout, columns, max_demonstrations),
         "citation": CITATION,
@@ -101,14 +101,19 @@ def summarise(
 def summarise_number(model) -> dict:
     """The number of features and P(K)."""
     probabilities = model.posterior_.n_features_probabilities
-    likeliest = sorted(probabilities, key=lambda k: -probabilities[k])[:N_NUMBERS]
+    draws = model.posterior_.traces["n_features"]
+    low, high = np.quantile(draws, [0.05, 0.95], method="inverted_cdf")
     count = int(model.n_components_)
     limit = model.get_params().get("max_features")
     return {
         "count": count,
         "probability": float(probabilities.get(count, 0.0)),
         "most_allowed": None if limit is None else int(limit),
-        "probabilities": [{"count": int(k), "probability": float(probabilities[k])} for k in sorted(likeliest)],
+        "probabilities": [{"count": int(k), "probability": float(probabilities[k])} for k in sorted(probabilities)],
+        "most_frequent": int(model.posterior_.modal_n_features),
+        "low": int(low),
+        "high": int(high),
+        "is_growing": model.posterior_.growth() is not None,
     }
 
 
@@ -193,7 +198,7 @@ def estimate(summary: dict, place: tuple[int, int]) -> dict:
 # --- chains and settings ------------------------------------------------------------------------------------
 
 
-def summarise_diagnostics(posterior) -> dict:
+def summarise_diagnostics(posterior, has_actions: bool = True) -> dict:
     """Whether the chains agree, in words, numbers and traces."""
     can_tell = posterior.n_chains > 1 and posterior.n_draws >= 4
     table = posterior.diagnostics()
@@ -212,6 +217,7 @@ def summarise_diagnostics(posterior) -> dict:
                 "traces": to_numbers(thin_trace(posterior.traces[name])),
             }
             for name in DIAGNOSED
+            if has_actions or name != "log_action_likelihood"
         ],
     }
 

@@ -11,7 +11,7 @@
   const N_COLOURS = 7;
   const N_COLUMNS_SHOWN = 16; // of observations that are drawn as bars
   const N_PANELS_SHOWN = 6; // of an observation that is drawn as images or curves
-  const N_UNSORTED = 8; // so many sliders can be seen at once
+  const N_UNSORTED = 8; // of more sliders than this, those of features that are not there are folded away
   const N_GAPLESS = 300; // more marks than this on the timeline have no room for gaps between them
   const PAUSE = 600; // milliseconds without a change before a screen reader is told
   const POSITIVE = [0, 114, 178], NEGATIVE = [213, 94, 0], UNKNOWN = [128, 128, 128];
@@ -28,9 +28,20 @@
     return node;
   }
 
-  function makeName(name) {
+  function makeName(name, shown = name) {
     // bdi: a name written from right to left must not turn the line around
-    return make("span", { class: "name", title: name }, make("bdi", {}, name));
+    return make("span", { class: "name", title: name }, make("bdi", {}, shown));
+  }
+
+  // Words that all names begin with; a name that has room for one line goes without them.
+  const sharedWords = (() => {
+    let shared = names.length > 1 ? names[0] : "";
+    while (!names.every((name) => name.startsWith(shared))) shared = shared.slice(0, -1);
+    return shared.slice(0, shared.lastIndexOf(" ") + 1);
+  })();
+
+  function shorten(name) {
+    return sharedWords.length > 8 && name.startsWith(sharedWords) ? `…${name.slice(sharedWords.length)}` : name;
   }
 
   function decode(base64) {
@@ -134,15 +145,16 @@
   }
 
   function drawSum(substates, seen) {
-    const sign = (character) => make("span", { class: "sign", "aria-hidden": "true" }, character);
+    // one element for both, so that no line ends with a sign
+    const term = (sign, picture) => make("div", { class: "term" }, make("span", { class: "sign", "aria-hidden": "true" }, sign), picture);
     const row = make("div", { class: "sum" }, thumb(seen, "what the teacher saw", "first"));
     let next = "=";
     substates.forEach((substate, k) => {
       if (!substate) return;
-      row.append(sign(next), thumb(times(features[k], substate), `feature ${k} × ${places(substate)}`));
+      row.append(term(next, thumb(times(features[k], substate), `feature ${k} × ${places(substate)}`)));
       next = "+";
     });
-    row.append(sign(next), thumb(minus(seen, sumOfFeatures(substates)), "the rest: noise, or never seen"));
+    row.append(term(next, thumb(minus(seen, sumOfFeatures(substates)), "the rest: noise, or never seen")));
     const scale = data.kind === "image"
       ? `Full colour: ${short(fullColour)}. Blue is above zero, orange below, grey was not observed.`
       : `All curves from −${short(fullColour)} to ${short(fullColour)}.`;
@@ -244,7 +256,7 @@
     const range = make("input", { type: "range", min: 0, max: nRows - 1, step: 1, id: "pick", "aria-label": "Demonstration" });
     const back = make("button", { type: "button", "aria-label": "Previous demonstration" }, "←");
     const forth = make("button", { type: "button", "aria-label": "Next demonstration" }, "→");
-    const list = make("ul", { class: "lane-names" }, ...laneNames.map((name) => make("li", {}, makeName(name))));
+    const list = make("ul", { class: "lane-names" }, ...laneNames.map((name) => make("li", {}, makeName(name, shorten(name)))));
     panel.append(make("div", { class: "timeline-lanes" }, list, lanes), make("div", { class: "timeline-controls" }, back, range, forth));
 
     lanes.addEventListener("click", (event) => {
@@ -292,6 +304,8 @@
   }
 
   function buildWhatIf(panel) {
+    panel.hidden = !names.length && (data.kind === "bars" || !nFeatures); // nothing would follow from a slider
+    panel.parentElement.classList.toggle("single", panel.hidden);
     const resetButton = make("button", { type: "button", id: "reset" }, "Reset");
     const head = make("div", { class: "what-if-head screen-only" }, make("h3", { id: "what-if-title" }, "What if?"), resetButton);
     const sliders = Array.from({ length: nFeatures }, (_, k) => makeSlider(k));
@@ -306,7 +320,10 @@
         make("p", { class: "hint screen-only" }, "▸ what the teacher did; upright mark: before sliders were moved."));
     }
     const list = make("ul", { class: "sliders" }, ...sliders.map((slider) => slider.item));
-    panel.append(list);
+    const absentWords = make("summary");
+    const absentList = make("ul", { class: "sliders" });
+    const absent = make("details", { class: "absent" }, absentWords, absentList);
+    panel.append(list, absent);
     if (data.kind !== "bars" && nFeatures) panel.append(make("h4", {}, "What the teacher would see, noise aside"), picture);
     panel.append(live);
     let timer = 0;
@@ -346,10 +363,12 @@
     function reset() {
       imagined = [...data.substates[picked]];
       sliders.forEach(({ input }, k) => { input.value = imagined[k]; });
-      if (nFeatures > N_UNSORTED) { // the features that are there come first, else one would have to search for them
-        const isThere = (k) => imagined[k] > 0;
-        list.append(...sliders.filter((_, k) => isThere(k)).concat(sliders.filter((_, k) => !isThere(k))).map(({ item }) => item));
-      }
+      const isFolded = (k) => nFeatures > N_UNSORTED && !(imagined[k] > 0); // else one would have to search for the others
+      list.replaceChildren(...sliders.filter((_, k) => !isFolded(k)).map(({ item }) => item));
+      absentList.replaceChildren(...sliders.filter((_, k) => isFolded(k)).map(({ item }) => item));
+      const nFolded = absentList.children.length;
+      absent.hidden = !nFolded;
+      absentWords.textContent = `${nFolded} ${nFolded === 1 ? "feature that is" : "features that are"} not there`;
       show();
     }
 
