@@ -46,9 +46,9 @@ def measure(name: str, X, y, **options) -> None:
 def main() -> None:
     warnings.simplefilter("ignore", ChainsDisagreeWarning)
     demo = load_demo()
-    measure("demo, 80 x 36", demo.X[:80], demo.y[:80], n_burn_in=15_000, n_draws=60_000)
+    measure("demo, 80 x 36", demo.X[:80], demo.y[:80], n_burn_in=5_000, n_draws=60_000)
     truth = draw_ground_truth(np.random.default_rng(0), 31, 20, n_rows=300, n_dimensions=2730)
-    measure("large, 300 x 2730", truth.observations, truth.actions, n_burn_in=200, n_draws=300, start="rows")
+    measure("large, 300 x 2730", truth.observations, truth.actions, n_burn_in=200, n_draws=1000, start="rows")
 
 
 if __name__ == "__main__":

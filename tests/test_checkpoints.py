@@ -140,10 +140,10 @@ def test_a_part_that_no_state_speaks_of_is_written_again(demo, tmp_path, often, 
     straight = FeaturePolicyClassifier(**OPTIONS).fit(X, y)
     write = checkpoints.write_netcdf
 
-    def die_before_the_state(path, groups):
+    def die_before_the_state(path, groups, **options):
         if path.name == checkpoints.STATE_FILE and (tmp_path / "draws-00002.nc").exists():
             raise Stop
-        write(path, groups)
+        write(path, groups, **options)
 
     with monkeypatch.context() as context:
         context.setattr(checkpoints, "write_netcdf", die_before_the_state)
@@ -158,10 +158,10 @@ def test_a_full_disk_stops_no_run(demo, tmp_path, often, monkeypatch, caplog):
     write = checkpoints.write_netcdf
     calls = iter(range(10**9))
 
-    def write_sometimes(path, groups):
+    def write_sometimes(path, groups, **options):
         if next(calls) % 4:
             raise OSError(28, "No space left on device")
-        write(path, groups)
+        write(path, groups, **options)
 
     monkeypatch.setattr(checkpoints, "write_netcdf", write_sometimes)
     with caplog.at_level(logging.WARNING, "whyact"):

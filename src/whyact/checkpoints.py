@@ -31,7 +31,7 @@ RUN_FILE = "run.nc"  # what is to be fitted, if it was begun from the command li
 LOCK_FILE = "lock"
 PART_FILE = "draws-{:05d}.nc"
 N_ENTROPY = 5
-# A checkpoint is put off until the run has taken so many times as long as the last one took to write: 2% at most.
+# A checkpoint is put off until the run has taken so many times as long as all of them took to write: 2% at most.
 LEAST_SHARE_OF_RUNNING = 50
 
 
@@ -80,8 +80,8 @@ class Checkpoints:
         self.identity = identity
         self.n_parts = 0
         self.n_kept: list[int] = []  # draws of each chain that are in the parts
-        self.last_written = time.monotonic()
-        self.last_cost = 0.0
+        self.began = self.last_written = time.monotonic()
+        self.spent = self.last_cost = 0.0  # seconds for all checkpoints, and for the last one
         self.is_failing = False
         self.latest: tuple[Progress, list[int]] | None = None  # as it was when it was last told
         self.n_latest: list[int] = []  # draws of each chain at that time
@@ -143,8 +143,9 @@ class Checkpoints:
         rngs = [make_rng(rng.bit_generator.state) for rng in progress.rngs]
         self.latest = progress._replace(states=list(progress.states), rngs=rngs), entropy
         self.n_latest = [len(chain) for chain in progress.chains]
-        waited = time.monotonic() - self.last_written
-        if waited >= max(self.every, LEAST_SHARE_OF_RUNNING * self.last_cost):
+        now = time.monotonic()
+        is_affordable = now - self.began >= LEAST_SHARE_OF_RUNNING * (self.spent + self.last_cost)
+        if now - self.last_written >= self.every and is_affordable:
             self.write(progress, entropy)
 
     def write_latest(self) -> None:
@@ -167,6 +168,7 @@ class Checkpoints:
             self.is_failing = True
         self.last_written = time.monotonic()
         self.last_cost = self.last_written - started
+        self.spent += self.last_cost
 
     def _write(self, progress: "Progress", entropy: list[int]) -> None:
         n_kept = self.n_kept or [0] * len(progress.chains)
@@ -176,7 +178,8 @@ class Checkpoints:
                 f"chain-{i}": encode_draws(chain, n)
                 for i, (chain, n) in enumerate(zip(progress.chains, n_kept, strict=True))
             }
-            write_netcdf(self.folder / PART_FILE.format(n_parts), {"/": Group({}, describe_file("draws")), **parts})
+            parts["/"] = Group({}, describe_file("draws"))
+            write_netcdf(self.folder / PART_FILE.format(n_parts), parts, compress=False)  # which would take most time
             n_parts += 1
         about = describe_file("checkpoint") | {
             "identity": self.identity,
@@ -188,7 +191,7 @@ class Checkpoints:
             f"chain-{i}": encode_end(state, rng.bit_generator.state)
             for i, (state, rng) in enumerate(zip(progress.states, progress.rngs, strict=True))
         }
-        write_netcdf(self.folder / STATE_FILE, {"/": Group({}, about), **ends})
+        write_netcdf(self.folder / STATE_FILE, {"/": Group({}, about), **ends}, compress=False)
         self.n_parts, self.n_kept = n_parts, [len(chain) for chain in progress.chains]
 
 

@@ -66,12 +66,12 @@ class DamagedFileError(ValueError):
     """The file is not what it should be; the message completes the sentence "PATH is not ...: "."""
 
 
-def write_netcdf(path: Path, groups: dict[str, Group]) -> None:
+def write_netcdf(path: Path, groups: dict[str, Group], *, compress: bool = True) -> None:
     """Write a file that appears whole or not at all; the name "/" is the root. The same groups give the same bytes."""
     n_objects = sum(1 + 2 * len(group.variables) for group in groups.values())
     if n_objects > MOST_OBJECTS // 2:
         raise ValueError(f"{path} would hold too many arrays ({n_objects}); are so many chains needed?")
-    content = encode(groups, compress=True)
+    content = encode(groups, compress=compress)
     if declared_bytes(groups) > LARGEST_RATIO * len(content) + ALLOWANCE:
         content = encode(groups, compress=False)
     write_whole(path, content + MARK + hashlib.sha256(content).digest())
