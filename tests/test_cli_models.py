@@ -24,6 +24,12 @@ runner = CliRunner()
 QUICK = ["--n-burn-in", "40", "--n-draws", "40", "--n-chains", "2", "--n-jobs", "1", "-q"]
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    """Sentences in one line, however long the names of temporary folders are."""
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 1000)
+
+
 def call(*arguments):
     """What a command says; it must succeed."""
     result = runner.invoke(cli.app, [str(argument) for argument in arguments])

@@ -458,9 +458,9 @@ class Posterior:
         )
         advice = "raise n_burn_in and n_draws, or n_chains, and fit again"
         if growth := self.growth():
-            advice = (
-                f"the number of {what} still grows (from {growth[0]:.0f} to {growth[1]:.0f}); if longer chains do not "
-                "end that, bound it (max_features) or give the observations less weight (observation_weight)"
+            advice += (
+                f"; the number of {what} still grows (from {growth[0]:.0f} to {growth[1]:.0f}): if longer chains do "
+                "not end that, bound it (max_features) or give the observations less weight (observation_weight)"
             )
         return f"The {self.n_chains} chains disagree (R-hat of {worst} is {r_hats[worst]:.2f}{numbers}): {advice}."
 

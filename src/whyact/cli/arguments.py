@@ -55,8 +55,6 @@ def split_names(text: str | None) -> list[str] | None:
     """Names separated by commas; as in a CSV file, one that holds a comma can be quoted."""
     if text is None:
         return None
-    if not text.strip():
-        return [""]  # the column without a name
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
 
 

@@ -117,7 +117,7 @@ def fit(
     data = {
         "action": action,
         "columns": split_names(columns),
-        "ignore": split_names(ignore),
+        "ignore": [""] if ignore == "" else split_names(ignore),  # the column without a name
         "missing_action": missing_action,
         "shape": parse_shape(shape),
         "checkpoint_every": checkpoint_every,
