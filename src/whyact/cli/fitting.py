@@ -57,7 +57,7 @@ def fit(
     scale_columns: Annotated[
         bool | None,
         typer.Option(
-            "--scale-columns/--no-scale-columns",
+            "--scale-columns",
             help="Bring each column to the range from 0 to 1 first, for columns of different units.",
             rich_help_panel=MODEL,
             show_default="no",
