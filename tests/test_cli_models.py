@@ -49,6 +49,19 @@ def run(*arguments, **options):
     )
 
 
+def start_fit(demonstrations, out, *arguments, stderr):
+    """A fit in a process of its own that goes on."""
+    command = [sys.executable, "-m", "whyact", "fit", str(demonstrations), "-o", str(out), *arguments]
+    return subprocess.Popen(command, stderr=stderr)
+
+
+def wait_until(happened):
+    deadline = time.monotonic() + 120
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A CSV file that nobody prepared, and a model of it."""
@@ -223,23 +236,9 @@ def test_outputs_are_checked_before_the_work(folder, tmp_path):
 def test_a_killed_fit_is_resumed_to_the_same_file(folder, tmp_path):
     arguments = ["--action", "kind", "--n-burn-in", "300", "--n-draws", "100", "--checkpoint-every", "0.2", "-q"]
     call("fit", folder / "demos.csv", "-o", tmp_path / "straight.nc", *arguments, "--n-jobs", "1")
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "whyact",
-            "fit",
-            str(folder / "demos.csv"),
-            "-o",
-            str(tmp_path / "killed.nc"),
-            *arguments,
-        ],
-        stderr=subprocess.DEVNULL,  # its idle workers would hold a pipe open for minutes
-    )
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "killed.nc.run" / "state.nc").exists() and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    # its idle workers would hold a pipe open for minutes
+    process = start_fit(folder / "demos.csv", tmp_path / "killed.nc", *arguments, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (tmp_path / "killed.nc.run" / "state.nc").exists() or process.poll() is not None)
     assert process.poll() is None, "the run ended before it could be killed"
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -276,23 +275,8 @@ def test_a_stopped_fit_goes_on_from_where_it_was(folder, tmp_path, signal_number
     """Long before its first checkpoint is due."""
     arguments = ["--action", "kind", "--n-burn-in", "100", "--n-draws", "20000", "--n-chains", "2", "--n-jobs", "1"]
     with open(tmp_path / "log", "w") as log:
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "whyact",
-                "fit",
-                str(folder / "demos.csv"),
-                "-o",
-                str(tmp_path / "m.nc"),
-                *arguments,
-            ],
-            stderr=log,
-        )
-        deadline = time.monotonic() + 120
-        while "sweeps" not in (tmp_path / "log").read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        process = start_fit(folder / "demos.csv", tmp_path / "m.nc", *arguments, stderr=log)
+        wait_until(lambda: "sweeps" in (tmp_path / "log").read_text())
         process.send_signal(signal_number)
         assert process.wait(timeout=60) == 130
     assert "`whyact resume" in (tmp_path / "log").read_text()

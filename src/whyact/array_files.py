@@ -11,6 +11,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -47,7 +48,7 @@ class Header(NamedTuple):
         return math.prod(self.shape)
 
 
-class ArrayRows:
+class ArrayRows(ABC):
     """Rows of an array (N, ...); those of more than two axes are laid flat. Columns are called x0, x1, ...
 
     Subclasses tell where the arrays are: `read()` the observations, `read_header_of(label)` and `read_label(label)`
@@ -68,14 +69,17 @@ class ArrayRows:
         self.shape: tuple[int, ...] | None = header.shape[1:] if len(header.shape) > 2 else None
         self.names = [f"x{column}" for column in range(math.prod(header.shape[1:]))]
 
+    @abstractmethod
     def read(self) -> np.ndarray:
-        raise NotImplementedError
+        """The observations, (N, ...)."""
 
+    @abstractmethod
     def read_header_of(self, label: str, argument: str) -> Header:
-        raise NotImplementedError
+        """Header of an array of labels."""
 
+    @abstractmethod
     def read_label(self, label: str) -> np.ndarray:
-        raise NotImplementedError
+        """The labels, (N,)."""
 
     def check_label(self, name: str, argument: str) -> None:
         header = self.read_header_of(name, argument)
