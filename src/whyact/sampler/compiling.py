@@ -25,10 +25,15 @@ OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 def digest_of_kernels() -> str:
     """Name the present state of all files that hold compiled code, and of what compiles them."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    here = Path(__file__).parent
-    for path in sorted([*here.glob("*.py"), *here.with_name("alternatives").glob("*.py")]):
+    for path in find_kernel_files(Path(__file__).parents[1]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def find_kernel_files(package: Path) -> list[Path]:
+    """All files of the rooms with kernels, however deep, and the model, whose tuples the kernels are compiled for."""
+    rooms = (package / "sampler", package / "alternatives")
+    return [package / "model.py", *sorted(path for room in rooms for path in room.rglob("*.py"))]
 
 
 def find_cache_folder() -> Path | None:
