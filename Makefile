@@ -37,11 +37,11 @@ calibration: .venv/installed
 # stored, so this only runs what is missing (two and a half hours for all of it, with RESULTS=folder)
 RESULTS ?= docs/results
 experiment: .venv/installed
-	$(BIN)/whyact study simulations --runs 20 --seed 1702 --out $(RESULTS)/simulations
-	$(BIN)/whyact study page $(RESULTS)/simulations --out docs/results/simulations.md
-	$(BIN)/whyact study alternatives --runs 21 --seed 2404 --out $(RESULTS)/alternatives
-	$(BIN)/whyact study page $(RESULTS)/alternatives --out docs/results/alternatives.md
-	$(BIN)/whyact study page $(RESULTS)/driving --out docs/results/driving.md
+	$(BIN)/python -m experiments.simulations --runs 20 --seed 1702 --out $(RESULTS)/simulations
+	$(BIN)/python -m experiments.page $(RESULTS)/simulations --out docs/results/simulations.md
+	$(BIN)/python -m experiments.alternatives --runs 21 --seed 2404 --out $(RESULTS)/alternatives
+	$(BIN)/python -m experiments.page $(RESULTS)/alternatives --out docs/results/alternatives.md
+	$(BIN)/python -m experiments.page $(RESULTS)/driving --out docs/results/driving.md
 
 # the picture of the README
 picture: .venv/installed

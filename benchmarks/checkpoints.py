@@ -11,8 +11,8 @@ import warnings
 import numpy as np
 
 from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier, load_demo
-from whyact.checkpoints import Checkpoints
-from whyact.studies.simulations import draw_ground_truth
+from whyact.simulation import draw_ground_truth
+from whyact.storage.checkpoint import Checkpoints
 
 EVERY = 5.0  # seconds
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 
-from whyact.studies.simulations import draw_ground_truth
+from whyact.simulation import draw_ground_truth
 
 
 def main() -> None:

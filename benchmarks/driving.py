@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.driving.scenes import DrivingScene, read_boxes_scene, read_kitti_scene
+from experiments.driving.study import OPTIONS, fit_ours, hold_out
 from whyact import FeaturePolicyClassifier
-from whyact.studies.driving import OPTIONS, fit_ours, hold_out
-from whyact.studies.driving_scenes import DrivingScene, read_boxes_scene, read_kitti_scene
 
 SEED = 7  # not the study's
 

@@ -19,9 +19,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import whyact
-from mutations import mutate, sign
-from whyact.model_files import ModelFileError
-from whyact.netcdf import check_digest
+from tests.support.mutations import mutate, sign
+from whyact.errors import ModelFileError
+from whyact.storage.netcdf import check_digest
 
 ADDRESS_SPACE = 4 * 2**30
 HANG = 10  # seconds

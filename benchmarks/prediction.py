@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier
-from whyact.studies.simulations import draw_ground_truth
+from whyact.simulation import draw_ground_truth
 
 N_FEATURES, N_DIMENSIONS = 8, 30
 

@@ -10,13 +10,13 @@ import sys
 import time
 import warnings
 
+import literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-import literal
 from whyact.model import Priors, State, make_demonstrations, make_target
 from whyact.sampler.sweep import run_sweeps
-from whyact.studies.simulations import draw_ground_truth
+from whyact.simulation import draw_ground_truth
 
 SIZES = ((80, 30, 9, 100), (300, 2730, 31, 100))
 

@@ -25,8 +25,8 @@ from pathlib import Path
 import numpy as np
 import pandas
 
-from whyact.predictions_file import open_predictions
-from whyact.tables import open_rows
+from whyact.tables.demonstrations import open_rows
+from whyact.tables.predictions import open_predictions
 
 N_WRITTEN = 50_000  # rows of a block
 

@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 
 from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier, Priors, load_demo
-from whyact.model_files import SCHEMA
+from whyact.storage.model_file import SCHEMA
 
 
 def main(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """Print figures about the code: modules, function lengths, imports inside functions, import cycles, docstrings.
 
-    python scripts/measure_code.py              # src/whyact
-    python scripts/measure_code.py FOLDER       # another tree, to compare
+python scripts/measure_code.py              # src/whyact
+python scripts/measure_code.py FOLDER       # another tree, to compare
 """
 
 import ast
@@ -93,7 +93,9 @@ def main(root: Path) -> None:
     print(f"modules: {len(paths)}, of which at the top: {len(list(root.glob('*.py')))}")
     print(f"lines: {sum(len(path.read_text().splitlines()) for path in paths)}")
     print(f"functions: {len(functions)}, lines each: median {np.median(lengths):g}, 90% {np.quantile(lengths, 0.9):g}")
-    print(f"public functions with a docstring: {len(documented)} of {len(public)} ({len(documented) / len(public):.0%})")
+    print(
+        f"public functions with a docstring: {len(documented)} of {len(public)} ({len(documented) / len(public):.0%})"
+    )
     print(f"imports of {PACKAGE} inside functions: {n_inside}")
     print(f"import cycles: {find_cycles(graph) or 'none'}")
 

@@ -2,27 +2,25 @@
 
 import doctest
 import re
-from pathlib import Path
 
 import pytest
 
-import whyact.alternatives.cluster_policy
-import whyact.alternatives.pattern_policy
+import whyact.alternatives.cluster.estimator
+import whyact.alternatives.pattern.estimator
 import whyact.alternatives.per_action
-import whyact.estimator
-import whyact.model
-
-ROOT = Path(__file__).parent.parent
+import whyact.estimators.feature_policy
+import whyact.simulation
+from tests.support.paths import ROOT
 
 
 @pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
 @pytest.mark.parametrize(
     "module",
     [
-        whyact.model,
-        whyact.estimator,
-        whyact.alternatives.cluster_policy,
-        whyact.alternatives.pattern_policy,
+        whyact.simulation,
+        whyact.estimators.feature_policy,
+        whyact.alternatives.cluster.estimator,
+        whyact.alternatives.pattern.estimator,
         whyact.alternatives.per_action,
     ],
 )

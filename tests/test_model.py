@@ -6,17 +6,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from whyact.model import (
-    Priors,
-    State,
-    action_probabilities,
-    draw_activations,
-    log_joint,
-    make_demonstrations,
-    make_target,
-    simulate,
-    simulate_data,
-)
+from whyact.model import Priors, State, action_probabilities, log_joint, make_demonstrations, make_target
+from whyact.simulation import draw_activations, simulate, simulate_data
 
 
 def test_priors_default_to_table_1():

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from whyact.model import State
-from whyact.posterior import DIAGNOSED, ChainDraws, DrawId, Posterior
+from whyact.posterior import DIAGNOSED, DrawId, Posterior
+from whyact.sampler.draws import ChainDraws
 
 
 def make_state(features, substates, policies, noise_variance=0.1):

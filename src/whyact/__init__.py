@@ -8,35 +8,36 @@ print(model)
 import importlib
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from whyact.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from whyact.alternatives.cluster_policy import ClusterPolicyClassifier, ClusterPriors
-    from whyact.alternatives.pattern_policy import PatternPolicyClassifier
+    from whyact.alternatives.cluster.estimator import ClusterPolicyClassifier, ClusterPriors
+    from whyact.alternatives.pattern.estimator import PatternPolicyClassifier
     from whyact.alternatives.per_action import PerActionFeaturesClassifier
     from whyact.comparison import Comparison, compare
     from whyact.demo import load_demo
-    from whyact.estimator import FeaturePolicyClassifier
-    from whyact.model import Priors, simulate
-    from whyact.model_files import load
-    from whyact.posterior import ChainsDisagreeWarning
+    from whyact.errors import ChainsDisagreeWarning
+    from whyact.estimators.feature_policy import FeaturePolicyClassifier
+    from whyact.model import Priors
     from whyact.sampler.settings import AsPublished
+    from whyact.simulation import simulate
+    from whyact.storage.model_file import load
 
 # Names are imported when first used, so that `import whyact` is instant.
 _HOMES = {
     "AsPublished": "whyact.sampler.settings",
-    "ChainsDisagreeWarning": "whyact.posterior",
-    "ClusterPolicyClassifier": "whyact.alternatives.cluster_policy",
-    "ClusterPriors": "whyact.alternatives.cluster_policy",
+    "ChainsDisagreeWarning": "whyact.errors",
+    "ClusterPolicyClassifier": "whyact.alternatives.cluster.estimator",
+    "ClusterPriors": "whyact.alternatives.cluster.estimator",
     "Comparison": "whyact.comparison",
-    "FeaturePolicyClassifier": "whyact.estimator",
-    "PatternPolicyClassifier": "whyact.alternatives.pattern_policy",
+    "FeaturePolicyClassifier": "whyact.estimators.feature_policy",
+    "PatternPolicyClassifier": "whyact.alternatives.pattern.estimator",
     "PerActionFeaturesClassifier": "whyact.alternatives.per_action",
     "Priors": "whyact.model",
     "compare": "whyact.comparison",
-    "load": "whyact.model_files",
+    "load": "whyact.storage.model_file",
     "load_demo": "whyact.demo",
-    "simulate": "whyact.model",
+    "simulate": "whyact.simulation",
 }
 
 __all__ = [

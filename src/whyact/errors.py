@@ -1,19 +1,59 @@
-"""What is said to the user about what the user gave."""
+"""What whyact raises and warns about. Every message is one sentence for the user."""
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
+from types import FrameType
 
 
-class ArgumentError(ValueError):
-    """What the user gave cannot be used; the message is for the user, `argument` is the name of what is wrong."""
+class WhyactError(Exception):
+    """Base of all errors that whyact raises by itself."""
+
+
+class ArgumentError(WhyactError, ValueError):
+    """An argument cannot be used; `argument` is its name."""
 
     def __init__(self, argument: str, message: str):
         super().__init__(message)
         self.argument = argument
 
 
+class DamagedFileError(WhyactError, ValueError):
+    """A file is not what it should be; the message completes the sentence "PATH is not ...: "."""
+
+
+class ModelFileError(WhyactError, ValueError):
+    """A model file cannot be used; the message names the file."""
+
+
+class CheckpointError(WhyactError, ValueError):
+    """A run cannot continue from this folder."""
+
+
+class RunError(WhyactError, ValueError):
+    """The folder of a run cannot be used."""
+
+
+class LockedError(WhyactError):
+    """Another process holds the lock."""
+
+
+class ChainsDisagreeWarning(UserWarning):
+    """The chains have not found the same answer."""
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user's code, whatever decorators scikit-learn puts between."""
+    level = 2
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("whyact", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
 def suggest(name: str, names: Iterable[str], n_shown: int = 20) -> str:
-    """The end of a sentence that says that a name is not known: the closest one, and the list."""
+    """The end of a sentence about an unknown name: the closest known one, and the list."""
     names = list(names)
     close = difflib.get_close_matches(name.lower(), [known.lower() for known in names], 1)
     closest = [known for known in names if close and known.lower() == close[0]][:1]

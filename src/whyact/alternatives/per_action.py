@@ -10,10 +10,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from whyact.estimator import FeaturePolicyClassifier
-from whyact.learner import CHAIN_CONSTRAINTS, PolicyLearner, find_unit, warn_user
+from whyact.errors import ChainsDisagreeWarning, warn_user
+from whyact.estimators.base import CHAIN_CONSTRAINTS, PolicyLearner
+from whyact.estimators.feature_policy import FeaturePolicyClassifier
+from whyact.estimators.inputs import find_unit
 from whyact.model import Priors
-from whyact.posterior import ChainsDisagreeWarning
 
 
 class GroupFeatures(FeaturePolicyClassifier):

@@ -13,18 +13,16 @@ from whyact.cli.demo import demo
 from whyact.cli.fitting import fit, resume
 from whyact.cli.models import explain, info, predict, report
 from whyact.cli.simulating import simulate
-from whyact.cli.studies import study
 
 app = typer.Typer(help="Learn why a teacher acts.", no_args_is_help=True)
 for command in (fit, resume, predict, explain, report, info, simulate, compare, demo):
     app.command()(command)
-app.add_typer(study, name="study")
 
 
 @app.command()
 def version() -> None:
     """Print the version."""
-    from whyact import __version__
+    from whyact.version import __version__
 
     typer.echo(__version__)
 
@@ -49,7 +47,12 @@ UserError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name
 
 
 def main() -> None:
-    """What the command `whyact` runs: errors in one sentence on standard error.
+    """What the command `whyact` runs."""
+    run_command_line(app)
+
+
+def run_command_line(app: typer.Typer) -> None:
+    """Run a command line; errors are one sentence on standard error.
 
     Exit codes: 0 done; 1 failed, though rightly called; 2 wrongly called, or a file that cannot be used; 130 stopped
     by Ctrl-C.

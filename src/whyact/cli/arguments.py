@@ -33,7 +33,7 @@ class Refusal(typer.BadParameter):
 @contextmanager
 def user_errors(options: Mapping[str, str] = OPTIONS) -> Iterator[None]:
     """Turn what is wrong with the user's input into one sentence, with the option that it is about."""
-    from whyact.tables import ArgumentError
+    from whyact.errors import ArgumentError
 
     try:
         yield

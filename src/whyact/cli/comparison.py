@@ -56,7 +56,7 @@ def compare(
         raise typer.BadParameter("0 fits at a time would never end.", param_hint="--jobs")
     if not 0 <= seed < 2**32:
         raise typer.BadParameter(f"{seed} is not between 0 and 2^32 - 1.", param_hint="--seed")
-    from whyact.tables import ArgumentError
+    from whyact.errors import ArgumentError
 
     try:
         run_compare(file, action, groups, columns, models, folds, repeats, scale, out, picture, jobs, seed)
@@ -91,7 +91,7 @@ def run_compare(file, action, groups, columns, models, folds, repeats, scale, ou
     from rich.console import Console
 
     from whyact import compare
-    from whyact.tables import read_table
+    from whyact.tables.demonstrations import read_table
 
     table = read_table(file, action, groups, split_names(columns))
     console = Console()

@@ -34,7 +34,7 @@ def run_demo(out: Path, seed: int) -> None:
 
     from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier
     from whyact.driving.datasets import load_traffic
-    from whyact.explain import describe
+    from whyact.explanation.describe import describe
 
     console = Console()
 

@@ -128,10 +128,10 @@ def fit(
 
 def run_fit(demonstrations, out, given, data, no_action, config, n_jobs, quiet) -> None:
     from whyact.comparison.inputs import WIDE, compare_spreads
-    from whyact.estimator import FeaturePolicyClassifier
-    from whyact.runs import Run, begin_run, find_folder
-    from whyact.settings_file import read_settings
-    from whyact.tables import read_demonstrations
+    from whyact.estimators.feature_policy import FeaturePolicyClassifier
+    from whyact.estimators.settings_file import read_settings
+    from whyact.storage.run_folder import Run, begin_run, find_folder
+    from whyact.tables.demonstrations import read_demonstrations
 
     with user_errors():
         settings = ({}, {}) if config is None else read_settings(config)
@@ -185,9 +185,9 @@ def carry_out_run(folder: Path, n_jobs: int | None, quiet: bool, is_new: bool = 
     from concurrent.futures import BrokenExecutor
 
     from whyact import ChainsDisagreeWarning
-    from whyact.checkpoints import RUN_FILE
-    from whyact.explain import describe
-    from whyact.runs import carry_out, find_model_path
+    from whyact.explanation.describe import describe
+    from whyact.storage.checkpoint import RUN_FILE
+    from whyact.storage.run_folder import carry_out, find_model_path
 
     check_jobs(n_jobs)
     # as Ctrl-C, which waits for a safe moment and leaves a checkpoint
@@ -234,8 +234,8 @@ def parse_priors(given: list[str] | None):
         return None
     from dataclasses import fields
 
+    from whyact.errors import suggest
     from whyact.model import Priors
-    from whyact.tables import suggest
 
     pairs = {}
     for text in given:

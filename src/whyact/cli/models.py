@@ -45,8 +45,8 @@ def predict(
     with user_errors(NO_OPTIONS):
         from itertools import chain
 
-        from whyact.predictions_file import open_predictions
-        from whyact.tables import open_rows
+        from whyact.tables.demonstrations import open_rows
+        from whyact.tables.predictions import open_predictions
 
         found._validate_params()
         blocks = open_rows(file, find_columns(found))
@@ -122,8 +122,8 @@ def explain(
         raise Refusal(f"--row: {min(row)} is less than 0, the number of the first row.")
     found = load(model)
     with user_errors(NO_OPTIONS):
-        from whyact.files import write_streamed
-        from whyact.tables import open_rows
+        from whyact.storage.atomic import write_streamed
+        from whyact.tables.demonstrations import open_rows
 
         picked = pick_rows(open_rows(file, find_columns(found)), row)
         explained = explain_blocks(found, picked, n_nearest=nearest, interval=interval)
@@ -164,7 +164,7 @@ def explain_blocks(model, picked, **options) -> Iterator:
     """Explanations with the numbers of their rows in the file."""
     from dataclasses import replace
 
-    from whyact.reasons import Explanations
+    from whyact.explanation.text import Explanations
 
     for numbers, values in picked:
         reasons = model.explain(name_columns(model, values), **options)
@@ -217,7 +217,7 @@ def report(
 
 def read_test(model, path: str, action: str | None):
     """Observations and actions that were not learned from."""
-    from whyact.tables import read_demonstrations
+    from whyact.tables.demonstrations import read_demonstrations
 
     table = read_demonstrations(path, action=action, columns=find_columns(model))
     assert table.y is not None
@@ -236,8 +236,8 @@ def info(model: Model) -> None:
 
         import numpy as np
 
-        from whyact.explain import describe
-        from whyact.netcdf import read_netcdf
+        from whyact.explanation.describe import describe
+        from whyact.storage.netcdf import read_netcdf
 
         about = read_netcdf(model)["/"].attributes
         n_rows, n_columns = found.observations_.shape
@@ -261,7 +261,7 @@ def differs(name: str, value) -> bool:
     """Whether an option is not what it is by default."""
     from inspect import signature
 
-    from whyact.estimator import FeaturePolicyClassifier
+    from whyact.estimators.feature_policy import FeaturePolicyClassifier
 
     return value != signature(FeaturePolicyClassifier).parameters[name].default
 

@@ -45,9 +45,9 @@ def write_simulation(out, truth, n_rows, n_columns, n_features, n_actions, snr, 
     import numpy as np
     import pandas
 
-    from whyact.driving.datasets import write_arrays
-    from whyact.files import write_whole
-    from whyact.studies.simulations import draw_ground_truth
+    from whyact.simulation import draw_ground_truth
+    from whyact.storage.atomic import write_whole
+    from whyact.tables.numpy import write_arrays
 
     drawn = draw_ground_truth(
         np.random.default_rng(seed), n_features, snr,

@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import get_tags
 
-from whyact.alternatives.classifiers import LABELS, Candidate, make_classifiers
 from whyact.alternatives.pipelines import make_nmf_policies, make_pca_policies, make_simplex_policies
+from whyact.comparison.classifiers import LABELS, Candidate, make_classifiers
 
 # Sweeps and chains of the samplers. A third of the estimators' defaults in half the chains: every model is fitted ten
 # times and more, and so it is about five minutes for 500 rows of 30 columns on two cores.
@@ -38,9 +38,9 @@ def classifier(name: str, is_default: bool = True) -> Contestant:
 
 
 CONTESTANTS = {
-    "features": sampler("feature policies", "whyact.estimator", "FeaturePolicyClassifier"),
-    "patterns": sampler("pattern policies", "whyact.alternatives.pattern_policy", "PatternPolicyClassifier"),
-    "clusters": sampler("cluster policies", "whyact.alternatives.cluster_policy", "ClusterPolicyClassifier"),
+    "features": sampler("feature policies", "whyact.estimators.feature_policy", "FeaturePolicyClassifier"),
+    "patterns": sampler("pattern policies", "whyact.alternatives.pattern.estimator", "PatternPolicyClassifier"),
+    "clusters": sampler("cluster policies", "whyact.alternatives.cluster.estimator", "ClusterPolicyClassifier"),
     "per-action": sampler("features per action", "whyact.alternatives.per_action", "PerActionFeaturesClassifier"),
     "pca": Contestant("PCA + policies", lambda: Candidate(make_pca_policies())),
     "nmf": Contestant("NMF + policies", lambda: Candidate(make_nmf_policies())),

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from whyact.alternatives.classifiers import tune
+from whyact.comparison.classifiers import tune
 from whyact.comparison.contestants import SHORTEST
 from whyact.comparison.folds import SPLITS, Fold, describe_splits, keep_learnable, make_folds, note_absent
 from whyact.comparison.inputs import (
@@ -32,7 +32,7 @@ from whyact.comparison.inputs import (
 )
 from whyact.comparison.results import COMPARED, Comparison
 from whyact.comparison.scoring import calibration_error, corrected_interval, score
-from whyact.posterior import ChainsDisagreeWarning
+from whyact.errors import ChainsDisagreeWarning
 
 # Warnings of a fit that are told in words of their own; of others, the first sentence is.
 TROUBLES = {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from whyact.tables import ArgumentError, suggest
+from whyact.errors import ArgumentError, suggest
 
 SPLITS = ("random", "blocked")
 

@@ -8,9 +8,9 @@ import pandas
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
-from whyact.alternatives.classifiers import Candidate
+from whyact.comparison.classifiers import Candidate
 from whyact.comparison.contestants import CONTESTANTS, DEFAULT, SHORTEST, accepts_missing, impute_first, scale_first
-from whyact.tables import ArgumentError, suggest
+from whyact.errors import ArgumentError, suggest
 
 # Columns that differ more than this in size are worth a word.
 WIDE = 30.0

@@ -82,7 +82,7 @@ class Comparison:
 
     def to_csv(self, path) -> list[Path]:
         """Write `table()`, and the folds beside it as `..._folds.csv`; return both paths."""
-        from whyact.files import write_whole
+        from whyact.storage.atomic import write_whole
 
         paths = list_files(Path(path))
         for each, table in zip(paths, (self.table(), self.folds), strict=True):
@@ -91,7 +91,7 @@ class Comparison:
 
     def plot(self):
         """Draw accuracy and log score of every model, with the interval of its difference to the reference."""
-        from whyact.plotting import plot_comparison
+        from whyact.comparison.picture import plot_comparison
 
         return plot_comparison(self)
 

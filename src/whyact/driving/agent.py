@@ -17,7 +17,7 @@ import pandas
 from scipy import stats
 
 from whyact.driving.traffic import ACTIONS, IDLE, Simulator, Traffic
-from whyact.tables import ArgumentError
+from whyact.errors import ArgumentError
 
 FIRST_UNSEEN = 1_000_000  # episodes from here on are in no demonstration
 N_STEPS = 20

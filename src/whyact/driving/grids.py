@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whyact.driving.kitti import Scene, read_scan
-from whyact.tables import ArgumentError
+from whyact.errors import ArgumentError
 
 Interval = tuple[float, float]
 

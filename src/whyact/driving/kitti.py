@@ -18,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from whyact.errors import WhyactError
+
 SAMPLE_FREQUENCY = 10.0  # of the LIDAR, in Hz
 OXTS_COLUMNS = (
     "lat", "lon", "alt", "roll", "pitch", "yaw", "vn", "ve", "vf", "vl", "vu", "ax", "ay", "az", "af", "al", "au",
@@ -33,8 +35,8 @@ DRIVE = re.compile(r"(\d{4}_\d{2}_\d{2})_drive_(\d{4})(_\w+)?")
 N_FOLDERS_SEARCHED = 2000
 
 
-class KittiError(ValueError):
-    """KITTI data that cannot be used; the message is for the user and names the file."""
+class KittiError(WhyactError, ValueError):
+    """KITTI data that cannot be used; the message names the file."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whyact.driving.kitti import OXTS_COLUMNS, SAMPLE_FREQUENCY
-from whyact.tables import ArgumentError
+from whyact.errors import ArgumentError
 
 ACCELERATION, DECELERATION, CONSTANT_SPEED, CHANGE_LEFT, CHANGE_RIGHT = "A", "D", "C", "L", "R"
 ACTIONS = {

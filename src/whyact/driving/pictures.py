@@ -16,8 +16,8 @@ from whyact.driving.labels import (
     Motion,
     find_runs,
 )
+from whyact.errors import ArgumentError
 from whyact.plotting import ACCENT, CHAINS, draw_policy
-from whyact.tables import ArgumentError
 
 ACTION_COLOURS = {
     ACCELERATION: CHAINS[2],

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from whyact.files import write_whole
 from whyact.report.page import render
 from whyact.report.summary import summarise
+from whyact.storage.atomic import write_whole
 
 __all__ = ["render", "summarise", "write_report"]
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyact.explain import find_names
+from whyact.explanation.describe import find_names
 from whyact.report.plain import to_names
 
 KINDS = ("bars", "image", "curve")

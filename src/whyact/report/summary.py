@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import whyact
-from whyact.explain import WORTH_NAMING
+from whyact.explanation.describe import WORTH_NAMING
 from whyact.posterior import DIAGNOSED, R_HAT_LIMIT
 from whyact.report.explorer import pack_explorer
 from whyact.report.layout import Layout, find_layout, name_columns

@@ -13,8 +13,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from whyact.model import Demonstrations
-from whyact.posterior import ChainDraws
 from whyact.sampler.algorithm import Algorithm
+from whyact.sampler.draws import ChainDraws
 from whyact.sampler.exact import EXACT
 from whyact.sampler.interrupts import interrupts_between_kernels
 

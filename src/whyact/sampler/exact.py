@@ -2,19 +2,11 @@
 
 import numpy as np
 
-from whyact.model import (
-    Demonstrations,
-    Priors,
-    State,
-    Target,
-    draw_policies_from_prior,
-    draw_substates_from_prior,
-    log_joint,
-    simulate,
-)
+from whyact.model import Demonstrations, Priors, State, Target, log_joint
 from whyact.sampler.algorithm import Algorithm
 from whyact.sampler.merging import merge_features
 from whyact.sampler.sweep import run_sweeps
+from whyact.simulation import draw_policies_from_prior, draw_substates_from_prior, simulate
 
 
 def start_from_prior(rng: np.random.Generator, data: Demonstrations, target: Target, priors: Priors) -> State:

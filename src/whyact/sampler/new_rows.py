@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from whyact.sampler.bits import climb_bits_of_new_row, draw_bits_of_new_row
 from whyact.sampler.compiling import kernel
 from whyact.sampler.substates import Voice, draw_level, find_peak, log_gauss, log_level_mass
 
@@ -39,15 +38,6 @@ class MixtureVoices(NamedTuple):
 
     policies: np.ndarray  # (sum of K, U)
     decisiveness: float  # tau: power of the mixture
-
-
-class PatternVoices(NamedTuple):
-    """Every pattern of features in the training rows has its policy."""
-
-    splits: np.ndarray  # draw i has the patterns splits[i] to splits[i + 1]
-    patterns: np.ndarray  # flat, K entries for each pattern of a draw with K features
-    starts: np.ndarray  # where the patterns of a draw begin in `patterns`
-    policies: np.ndarray  # posterior mean of each, (patterns, U)
 
 
 @kernel
@@ -149,22 +139,6 @@ def mix_policies(substates, draw, first, voices, probabilities):
     return total > 0.0
 
 
-@kernel
-def look_up_pattern(substates, draw, first, voices, probabilities):
-    """Fill in the policy of the pattern; for one never seen the prior's, which is uniform, and then return False."""
-    n_features = len(substates)
-    for pattern in range(voices.splits[draw], voices.splits[draw + 1]):
-        start = voices.starts[draw] + (pattern - voices.splits[draw]) * n_features
-        k = 0
-        while k < n_features and voices.patterns[start + k] == (substates[k] > 0.0):
-            k += 1
-        if k == n_features:
-            probabilities[:] = voices.policies[pattern]
-            return True
-    probabilities[:] = 1.0 / len(probabilities)
-    return False
-
-
 def make_row_predictor(name, speak, draw, climb):
     """Make the kernel that predicts one new row.
 
@@ -230,9 +204,6 @@ def make_row_predictor(name, speak, draw, climb):
 
 
 predict_row_by_mixture = make_row_predictor("predict_row_by_mixture", mix_policies, draw_row, climb_substates)
-predict_row_by_pattern = make_row_predictor(
-    "predict_row_by_pattern", look_up_pattern, draw_bits_of_new_row, climb_bits_of_new_row
-)
 
 
 # A kernel that Python calls is written out here: numba never finds a closure in its cache again.
@@ -241,16 +212,6 @@ def predict_rows_by_mixture(rng, observations, missing, n_levels, n_warm, n_kept
     """Predict a block of rows: fill in `answers` (probabilities, substates, familiarity), which come as zeros."""
     for n in range(len(observations)):
         answers.familiarity[n] = predict_row_by_mixture(
-            rng, observations[n], np.nonzero(missing[n])[0], n_levels, n_warm, n_kept, noise_limits[n],
-            draws, answers, rounds, n,
-        )  # fmt: skip
-
-
-@kernel
-def predict_rows_by_pattern(rng, observations, missing, n_levels, n_warm, n_kept, noise_limits, draws, answers, rounds):
-    """The same, for policies of patterns."""
-    for n in range(len(observations)):
-        answers.familiarity[n] = predict_row_by_pattern(
             rng, observations[n], np.nonzero(missing[n])[0], n_levels, n_warm, n_kept, noise_limits[n],
             draws, answers, rounds, n,
         )  # fmt: skip

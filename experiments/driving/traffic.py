@@ -1,0 +1,85 @@
+"""Drive in simulated traffic (Sec. 6 goes no further than prediction): the learned driver beside others."""
+
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from experiments.harness.commands import make_app, run_app
+from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier
+from whyact.driving.agent import compare_drivers, make_drivers
+from whyact.driving.datasets import load_traffic
+from whyact.storage.atomic import write_whole
+
+# More features than the demo draws, which wants few enough to look at.
+OPTIONS: dict = {
+    "n_burn_in": 200,
+    "n_draws": 200,
+    "n_chains": 2,
+    "start": "rows",
+    "max_features": 20,
+    "decisiveness": 10.0,
+    "max_prediction_draws": 20,  # a decision a second, five drivers, 50 episodes
+}
+MEASURES = {"crash_rate": "crash", "mean_speed": "speed", "agreement": "agreement"}
+
+
+def run_traffic(out: Path, n_episodes: int, seed: int) -> None:
+    """Learn from the shipped traffic, let all drivers drive, write the table and print it."""
+    console = Console()
+    shipped = load_traffic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ChainsDisagreeWarning)
+        model = FeaturePolicyClassifier(**OPTIONS, random_state=seed, n_jobs=2, verbose=1)
+        model.fit(shipped.observations, shipped.actions)
+    drivers = compare_drivers(make_drivers(model, seed), n_episodes, seed + 1)
+    table = drivers.rename(columns=rename_column).reset_index()
+    write_whole(out, table.to_csv(index=False, float_format="%.6g"))
+    console.print(tabulate(table))
+    console.print(f"Written to {out}", highlight=False)
+
+
+def rename_column(name: str) -> str:
+    """The names of the page: crash_rate, crash_low, crash_high, speed, speed_low and so on."""
+    for old, new in MEASURES.items():
+        for end in ("_low", "_high"):
+            if name == old + end:
+                return new + end
+    return {"mean_speed": "speed"}.get(name, name)
+
+
+def tabulate(table) -> Table:
+    shown = Table("driver", "crashes", "speed [m/s]", "agreement with the expert")
+    for _, row in table.iterrows():
+        shown.add_row(
+            row["driver"],
+            *(
+                f"{row[name]:.2f} [{row[f'{short}_low']:.2f}, {row[f'{short}_high']:.2f}]"
+                for name, short in (("crash_rate", "crash"), ("speed", "speed"), ("agreement", "agreement"))
+            ),
+        )
+    return shown
+
+
+app = make_app()
+
+
+@app.command()
+def traffic(
+    out: Annotated[
+        Path, typer.Option(help="CSV file for the results; in a folder of `study driving`, its page has them.")
+    ],
+    episodes: Annotated[int, typer.Option(min=2, help="Episodes that each driver drives through.")] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of the scenes and of the sampler.")] = 0,
+) -> None:
+    """Let what was learned from the shipped traffic drive in the simulator, beside other drivers."""
+    if not out.parent.is_dir():
+        raise typer.BadParameter(f"the folder {out.parent} does not exist.", param_hint="--out")
+    run_traffic(out, episodes, seed)
+
+
+if __name__ == "__main__":
+    run_app(app)

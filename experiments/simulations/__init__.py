@@ -1,0 +1,1 @@
+"""The paper's simulation study (Sec. 5)."""

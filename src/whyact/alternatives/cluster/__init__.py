@@ -1,0 +1,1 @@
+"""The clustering approach (Sec. 2.4): every cluster of observations has its own policy."""

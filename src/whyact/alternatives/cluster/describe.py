@@ -1,0 +1,21 @@
+"""What a fitted model of clusters says, in a few lines of text."""
+
+import numpy as np
+
+from whyact.explanation.describe import find_names, say_how_many, say_looks, say_policy
+
+
+def describe_clusters(model, *, column_names=None, n_entries: int = 4) -> str:
+    """Describe each cluster: where its mean differs most from that of all observations, and its policy."""
+    names = find_names(model, column_names)
+    aligned = model.posterior_.aligned
+    lines = [say_how_many(model, "cluster")]
+    for k in range(model.n_components_):
+        away = aligned.features["mean"][k] - model.posterior_.center
+        rows = np.mean(model.labels_ == k)
+        lines.append(f"  cluster {k}: {say_looks(away, names, n_entries, '{:+.2f}')} from the mean")
+        lines.append(
+            f"    -> {say_policy(model, k)}{rows:.0%} of the rows, found in {aligned.presence[k]:.0%} of the draws"
+        )
+    lines.append(model.posterior_.agreement())
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Why the model would act so: reasons as data, then as text."""

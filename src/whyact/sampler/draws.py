@@ -1,0 +1,125 @@
+"""The kept draws of a chain, stored flat: features of all draws below each other, row splits to tell them apart."""
+
+import numpy as np
+
+# What is traced of every model, before the single numbers of its state.
+TRACES = ("n_features", "n_active", "log_joint", "log_action_likelihood")
+
+
+N_ARRAYS = 3  # a state begins with substates, features and policies
+
+
+class GrowingRows:
+    """Rows appended to one block of memory that grows in place, so that no second copy is ever needed."""
+
+    def __init__(self, width: int, dtype):
+        self._block = np.empty((0, width), dtype)
+        self.n_rows = 0
+
+    def append(self, rows: np.ndarray, spare: int = 0) -> None:
+        """Append rows; with `spare`, make room for some more if there is none."""
+        needed = self.n_rows + len(rows)
+        if needed > len(self._block):
+            self._block.resize((needed + spare, self._block.shape[1]), refcheck=False)
+        self._block[self.n_rows : needed] = rows
+        self.n_rows = needed
+
+    @property
+    def values(self) -> np.ndarray:
+        return self._block[: self.n_rows]
+
+
+class ChainDraws:
+    """The kept draws of one chain.
+
+    Attributes
+    ----------
+    features, policies : arrays (sum of K, D) and (sum of K, U)
+    levels : array (sum of K, N)
+        Substates as whole levels of the grid; divide by L - 1.
+    row_splits : array (n_draws + 1,)
+        Draw i holds the rows row_splits[i] to row_splits[i + 1].
+    traces : dict
+        One number a draw for each name of TRACES, and for each single number of the state.
+    """
+
+    def __init__(self, example, n_levels: int):
+        """Begin without a draw. `example` is a state: of which kind, and how wide."""
+        self.n_levels = n_levels
+        self.kind = type(example)
+        self.scalars = self.kind._fields[N_ARRAYS:]
+        self._features = GrowingRows(example.features.shape[1], np.float64)
+        self._policies = GrowingRows(example.policies.shape[1], np.float64)
+        self._levels = GrowingRows(example.substates.shape[1], np.min_scalar_type(n_levels - 1))
+        self._splits = [0]
+        self._traces: list[tuple[float, ...]] = []
+
+    def __len__(self) -> int:
+        return len(self._traces)
+
+    def append(self, state, log_joint: float, log_action_likelihood: float) -> None:
+        """Keep a state."""
+        spare = 8 + self._splits[-1] // 8
+        self._features.append(state.features, spare)
+        self._policies.append(state.policies, spare)
+        self._levels.append(np.rint(state.substates * (self.n_levels - 1)).astype(self.levels.dtype), spare)
+        self._splits.append(self._splits[-1] + len(state.features))
+        n_active = int(np.count_nonzero(state.features))
+        self._traces.append((len(state.features), n_active, log_joint, log_action_likelihood, *state[N_ARRAYS:]))
+
+    def extend(self, other: "ChainDraws") -> None:
+        """Append the draws of a later segment of the same chain."""
+        self.extend_by_arrays(other.to_arrays())
+
+    def to_arrays(self, first: int = 0) -> dict[str, np.ndarray]:
+        """The draws from `first` on as plain arrays, as `extend_by_arrays` wants them."""
+        rows = slice(self._splits[first], None)
+        return {
+            "features": self.features[rows],
+            "policies": self.policies[rows],
+            "levels": self.levels[rows],
+            "sizes": np.diff(self.row_splits[first:]),  # K of each draw
+            "traces": self._table[first:],  # (draws, names of `traces`)
+        }
+
+    def extend_by_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        """Append draws that were kept as plain arrays."""
+        self._features.append(arrays["features"])
+        self._policies.append(arrays["policies"])
+        self._levels.append(arrays["levels"])
+        self._splits.extend((self._splits[-1] + np.cumsum(arrays["sizes"])).tolist())
+        self._traces.extend(map(tuple, arrays["traces"].tolist()))
+
+    @property
+    def features(self) -> np.ndarray:
+        return self._features.values
+
+    @property
+    def policies(self) -> np.ndarray:
+        return self._policies.values
+
+    @property
+    def levels(self) -> np.ndarray:
+        return self._levels.values
+
+    @property
+    def row_splits(self) -> np.ndarray:
+        return np.array(self._splits, dtype=np.int64)
+
+    @property
+    def trace_names(self) -> tuple[str, ...]:
+        return (*TRACES, *self.scalars)
+
+    @property
+    def _table(self) -> np.ndarray:
+        return np.array(self._traces, dtype=float).reshape(len(self), len(self.trace_names))
+
+    @property
+    def traces(self) -> dict[str, np.ndarray]:
+        return dict(zip(self.trace_names, self._table.T, strict=True))
+
+    def state(self, draw: int):
+        """Return one draw as a state."""
+        rows = slice(self._splits[draw], self._splits[draw + 1])
+        scalars = self._traces[draw][len(TRACES) :]
+        return self.kind(self.levels[rows] / (self.n_levels - 1), self.features[rows], self.policies[rows], *scalars)

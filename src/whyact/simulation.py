@@ -1,0 +1,196 @@
+"""The generative process of Sec. 3, and the ground truth of the simulations in Sec. 5."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from whyact.model import Priors, State, action_probabilities
+
+N_TRAIN = 80
+
+
+# The paper says that one action has high probability, and that policies are deterministic; how high is left open.
+PEAK = 0.95
+
+
+def draw_activations(rng: np.random.Generator, n_dimensions: int, mass: float, concentration: float) -> np.ndarray:
+    """Draw A, (K, D), from the two-parameter Indian buffet process; the features are in random order."""
+    rows: list[np.ndarray] = []
+    counts: list[int] = []
+    for d in range(n_dimensions):
+        for k, count in enumerate(counts):
+            if rng.random() < count / (concentration + d):
+                rows[k][d] = True
+                counts[k] += 1
+        for _ in range(rng.poisson(mass * concentration / (concentration + d))):
+            rows.append(np.arange(n_dimensions) == d)
+            counts.append(1)
+    activations = np.array(rows, dtype=bool).reshape(len(rows), n_dimensions)
+    return rng.permutation(activations)
+
+
+def draw_substates_from_prior(
+    rng: np.random.Generator, n_features: int, n_rows: int, n_levels: int, sparsity: tuple[float, float]
+) -> np.ndarray:
+    """Draw S transposed, (K, N), from the spike and slab on the grid."""
+    theta = rng.beta(*sparsity, size=(n_features, 1))
+    levels = rng.integers(1, n_levels, size=(n_features, n_rows))
+    return np.where(rng.random((n_features, n_rows)) < theta, 0, levels) / (n_levels - 1)
+
+
+class Simulation(NamedTuple):
+    """A draw from the generative process."""
+
+    state: State
+    observations: np.ndarray  # (N, D)
+    actions: np.ndarray  # (N,)
+
+
+def simulate(
+    rng: np.random.Generator,
+    n_rows: int,
+    n_dimensions: int,
+    n_actions: int,
+    *,
+    priors: Priors | None = None,
+    n_levels: int = 100,
+    feature_values: str = "positive",
+    decisiveness: float = 1.0,
+    **given,
+) -> Simulation:
+    """Draw from the generative process: everything, or the rest given some of it.
+
+    Any field of `State` may be given by name; each other variable is drawn from its distribution given its parents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whyact import simulate
+    >>> simulation = simulate(np.random.default_rng(0), 20, 5, 3, noise_variance=0.01)
+    >>> simulation.observations.shape, simulation.actions.shape
+    ((20, 5), (20,))
+    """
+    priors = Priors() if priors is None else priors
+    unknown = set(given) - set(State._fields)
+    if unknown:
+        raise TypeError(f"simulate: {sorted(unknown)[0]!r} is not a variable of the model; there are {State._fields}.")
+
+    def draw_gamma(name):
+        shape, rate = getattr(priors, name)
+        return rng.gamma(shape) / rate
+
+    hyper = {
+        name: given[name] if name in given else draw_gamma(name)
+        for name in ("noise_shape", "noise_rate", "ibp_mass", "ibp_concentration", "policy_concentration")
+    }
+    weight_scale = given["weight_scale"] if "weight_scale" in given else 1.0 / draw_gamma("weight_scale")
+    noise_variance = (
+        given["noise_variance"]
+        if "noise_variance" in given
+        else hyper["noise_rate"] / max(rng.gamma(hyper["noise_shape"]), np.finfo(float).tiny)
+    )
+    if "features" in given:
+        features = np.asarray(given["features"], dtype=float)
+    else:
+        n_known = [len(given[name]) for name in ("substates", "policies") if name in given]
+        activations = draw_activations(rng, n_dimensions, hyper["ibp_mass"], hyper["ibp_concentration"])
+        if n_known and len(activations) != n_known[0]:
+            raise ValueError("simulate: give `features` together with `substates` or `policies`, they share K.")
+        weights = (
+            rng.exponential(weight_scale, activations.shape)
+            if feature_values == "positive"
+            else math.sqrt(weight_scale) * rng.standard_normal(activations.shape)
+        )
+        features = np.where(activations, weights, 0.0)
+    n_features = len(features)
+    substates = (
+        np.asarray(given["substates"], dtype=float)
+        if "substates" in given
+        else draw_substates_from_prior(rng, n_features, n_rows, n_levels, priors.sparsity)
+    )
+    if "policies" in given:
+        policies = np.asarray(given["policies"], dtype=float)
+    else:
+        policies = draw_policies_from_prior(rng, n_features, n_actions, hyper["policy_concentration"])
+    state = State(
+        substates=substates,
+        features=features,
+        policies=policies,
+        noise_variance=float(noise_variance),
+        weight_scale=float(weight_scale),
+        **{name: float(value) for name, value in hyper.items()},
+    )
+    observations, actions = simulate_data(rng, state, decisiveness)
+    return Simulation(state, observations, actions)
+
+
+def draw_policies_from_prior(rng: np.random.Generator, n_features: int, n_actions: int, alpha: float) -> np.ndarray:
+    """Draw Phi, (K, U), from the symmetric Dirichlet, in logs because Gamma draws of a small shape underflow."""
+    size = (n_features, n_actions)
+    logs = np.log(rng.gamma(alpha + 1.0, size=size)) - rng.exponential(size=size) / alpha
+    policies = np.exp(logs - logs.max(axis=1, initial=-np.inf, keepdims=True))
+    return np.maximum(policies / policies.sum(axis=1, keepdims=True), 1e-290)
+
+
+def simulate_data(rng: np.random.Generator, state: State, decisiveness: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Draw observations and actions given all latent variables."""
+    mean = state.substates.T @ state.features
+    observations = mean + math.sqrt(state.noise_variance) * rng.standard_normal(mean.shape)
+    cumulative = np.cumsum(action_probabilities(state.substates, state.policies, decisiveness), axis=1)
+    cumulative[:, -1] = 1.0
+    actions = (rng.random((len(mean), 1)) >= cumulative).sum(axis=1)
+    return observations, actions
+
+
+class GroundTruth(NamedTuple):
+    """One simulated data set and what it was made of."""
+
+    observations: np.ndarray  # (N, D)
+    actions: np.ndarray  # (N,)
+    substates: np.ndarray  # (N, K)
+    features: np.ndarray  # (K, D)
+    policies: np.ndarray  # (K, U)
+    noise_variance: float
+
+    @property
+    def train(self):
+        return self.observations[:N_TRAIN], self.actions[:N_TRAIN]
+
+    @property
+    def test(self):
+        return self.observations[N_TRAIN:], self.actions[N_TRAIN:]
+
+
+def draw_ground_truth(
+    rng: np.random.Generator,
+    n_features: int,
+    snr_db: float,
+    *,
+    n_rows: int = 100,
+    n_dimensions: int = 30,
+    n_actions: int = 4,
+    peak: float = PEAK,
+    action_rule: str = "most-probable",
+) -> GroundTruth:
+    """Draw features, substates, noise, peaked policies and actions as Sec. 5 does.
+
+    Two things are left open there. `peak` is the probability of a feature's favourite action; the others share the
+    rest. Actions are the most probable ones of the mixture, since the paper argues for a deterministic teacher, or
+    "drawn" from it.
+    """
+    weight_scale = 100.0 / rng.gamma(100.0)
+    weights = rng.exponential(weight_scale, (n_features, n_dimensions))
+    features = np.where(rng.random((n_features, n_dimensions)) < 0.5, weights, 0.0)
+    substates = rng.dirichlet(np.full(n_features, 1.0 / n_features), n_rows)
+    states = substates @ features
+    noise_variance = float(np.mean(states**2) / 10 ** (snr_db / 10))
+    observations = states + np.sqrt(noise_variance) * rng.standard_normal(states.shape)
+    policies = np.full((n_features, n_actions), (1 - peak) / (n_actions - 1))
+    policies[np.arange(n_features), rng.integers(n_actions, size=n_features)] = peak
+    mixture = substates @ policies
+    if action_rule == "drawn":
+        actions = (rng.random((n_rows, 1)) >= np.cumsum(mixture, axis=1)[:, :-1]).sum(axis=1)
+    else:
+        actions = mixture.argmax(axis=1)
+    return GroundTruth(observations, actions, substates, features, policies, noise_variance)

@@ -1,0 +1,1 @@
+"""Files that last: written whole, read with suspicion."""

@@ -1,0 +1,225 @@
+"""Runs that survive: a folder from which a stopped run goes on, with the draws it would have had.
+
+`state.nc` holds the state and the random numbers' state of each chain, and how many files of draws count. Draws are
+written once, in parts: first the new part, then `state.nc`, each file whole or not at all. Whenever a run is killed,
+`state.nc` speaks of files that are there; a part that it does not speak of is written again.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whyact.errors import CheckpointError, DamagedFileError, LockedError
+from whyact.sampler.draws import ChainDraws
+from whyact.storage.atomic import HIDDEN
+from whyact.storage.codec import SCHEMA, decode_ends, decode_entropy, describe_file, encode_draws, encode_end, make_rng
+from whyact.storage.lock import lock_file
+from whyact.storage.netcdf import Group, read_netcdf, write_netcdf
+
+if TYPE_CHECKING:
+    from whyact.sampler.chain import Progress
+
+logger = logging.getLogger("whyact")
+
+STATE_FILE = "state.nc"
+RUN_FILE = "run.nc"  # what is to be fitted, if it was begun from the command line
+LOCK_FILE = "lock"
+PART_FILE = "draws-{:05d}.nc"
+# A checkpoint is put off until the run has taken so many times as long as all of them took to write: 2% at most.
+LEAST_SHARE_OF_RUNNING = 50
+
+
+class Checkpoints:
+    """The checkpoints of one run.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    every : float
+        Seconds between two checkpoints, at least; see LEAST_SHARE_OF_RUNNING.
+    identity : str
+        Of the run, by `identify`.
+    """
+
+    def __init__(self, folder: Path, every: float, identity: str):
+        self.folder = Path(folder)
+        self.every = every
+        self.identity = identity
+        self.n_parts = 0
+        self.n_kept: list[int] = []  # draws of each chain that are in the parts
+        self.began = self.last_written = time.monotonic()
+        self.spent = self.last_cost = 0.0  # seconds for all checkpoints, and for the last one
+        self.is_failing = False
+        self.latest: tuple[Progress, list[int]] | None = None  # as it was when it was last told
+        self.n_latest: list[int] = []  # draws of each chain at that time
+        make_folder(self.folder)
+        try:
+            self._lock = lock_file(self.folder / LOCK_FILE)
+        except LockedError:
+            raise CheckpointError(f"checkpoint: another process is running in {self.folder}.") from None
+        for path in self.folder.glob(f"{HIDDEN}*"):  # remains of a write that was killed
+            path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        self._lock.release()
+
+    # --- reading --------------------------------------------------------------------------------------------
+
+    def read(self, data, target, kind: type) -> "tuple[list[int], Progress] | None":
+        """What the run began with and where it was; None if nothing was written yet. `kind` is that of its states."""
+        from whyact.sampler.chain import Progress
+
+        path = self.folder / STATE_FILE
+        if not path.exists():
+            return None
+        groups = read_file(path)
+        about = groups["/"].attributes
+        check_about(path, about)
+        if about.get("identity") != self.identity:
+            raise CheckpointError(
+                f"checkpoint: {self.folder} holds a run on other data or with other options; give another folder, or "
+                "the same data and options as before."
+            )
+        n_done, n_parts = about["n_done"], about["n_parts"]
+        try:
+            entropy = decode_entropy(about["entropy"])
+            widths = {"substates": len(data.observations), "features": data.observations.shape[1]}
+            ends = decode_ends(groups, "chain-{}", kind, widths)
+        except DamagedFileError as error:
+            raise CheckpointError(f"checkpoint: {path} is not a checkpoint of whyact: {error}.") from None
+        states, rngs = [state for state, _ in ends], [make_rng(rng_state) for _, rng_state in ends]
+        draws = [ChainDraws(state, target.n_levels) for state in states]
+        for part in range(n_parts):
+            self._read_part(part, draws)
+        self.n_parts = n_parts
+        self.n_kept = [len(chain) for chain in draws]
+        return entropy, Progress(n_done, n_done, states, rngs, draws)
+
+    def _read_part(self, part: int, draws: list[ChainDraws]) -> None:
+        path = self.folder / PART_FILE.format(part)
+        groups = read_file(path)
+        try:
+            for i, chain in enumerate(draws):
+                chain.extend_by_arrays({name: found.values for name, found in groups[f"chain-{i}"].variables.items()})
+        except (KeyError, ValueError):
+            raise CheckpointError(f"checkpoint: {path} does not fit to the run.") from None
+
+    # --- writing --------------------------------------------------------------------------------------------
+
+    def keep(self, progress: "Progress", entropy: list[int]) -> None:
+        """Write a checkpoint if it is time for one. If it cannot be written, say so and let the run go on."""
+        # a copy of the random numbers' states, since an interrupted segment has gone on with them
+        rngs = [make_rng(rng.bit_generator.state) for rng in progress.rngs]
+        self.latest = progress._replace(states=list(progress.states), rngs=rngs), entropy
+        self.n_latest = [len(chain) for chain in progress.chains]
+        now = time.monotonic()
+        is_affordable = now - self.began >= LEAST_SHARE_OF_RUNNING * (self.spent + self.last_cost)
+        if now - self.last_written >= self.every and is_affordable:
+            self.write(progress, entropy)
+
+    def write_latest(self) -> None:
+        """Write where the run was when it was last told, unless it has been stopped while it took in new draws."""
+        if self.latest is not None and [len(chain) for chain in self.latest[0].chains] == self.n_latest:
+            self.write(*self.latest)
+
+    def write(self, progress: "Progress", entropy: list[int]) -> None:
+        """Write a checkpoint; if that fails, the last one stays."""
+        started = time.monotonic()
+        try:
+            self._write(progress, entropy)
+            self.is_failing = False
+        except OSError as error:
+            if not self.is_failing:
+                logger.warning(
+                    "checkpoint: %s cannot be written (%s); the run goes on, and tries again.",
+                    self.folder, error.strerror or error,
+                )  # fmt: skip
+            self.is_failing = True
+        self.last_written = time.monotonic()
+        self.last_cost = self.last_written - started
+        self.spent += self.last_cost
+
+    def _write(self, progress: "Progress", entropy: list[int]) -> None:
+        n_kept = self.n_kept or [0] * len(progress.chains)
+        n_parts = self.n_parts
+        if any(len(chain) > n for chain, n in zip(progress.chains, n_kept, strict=True)):
+            parts = {
+                f"chain-{i}": encode_draws(chain, n)
+                for i, (chain, n) in enumerate(zip(progress.chains, n_kept, strict=True))
+            }
+            parts["/"] = Group({}, describe_file("draws"))
+            write_netcdf(self.folder / PART_FILE.format(n_parts), parts, compress=False)  # which would take most time
+            n_parts += 1
+        about = describe_file("checkpoint") | {
+            "identity": self.identity,
+            "entropy": np.array(entropy, dtype=np.int64),
+            "n_done": progress.n_done,
+            "n_parts": n_parts,
+        }
+        ends = {
+            f"chain-{i}": encode_end(state, rng.bit_generator.state)
+            for i, (state, rng) in enumerate(zip(progress.states, progress.rngs, strict=True))
+        }
+        write_netcdf(self.folder / STATE_FILE, {"/": Group({}, about), **ends}, compress=False)
+        self.n_parts, self.n_kept = n_parts, [len(chain) for chain in progress.chains]
+
+
+@contextmanager
+def save_if_stopped(checkpoints: Checkpoints | None) -> Iterator[None]:
+    """On Ctrl-C, write down where the run is before it ends."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoints is not None:
+            checkpoints.write_latest()
+        raise
+
+
+def read_file(path: Path) -> dict[str, Group]:
+    try:
+        return read_netcdf(path)
+    except DamagedFileError as error:
+        raise CheckpointError(f"checkpoint: {path} is not a checkpoint of whyact: {error}.") from None
+    except OSError as error:
+        raise CheckpointError(f"checkpoint: {path} cannot be read: {error.strerror}.") from None
+
+
+def check_about(path: Path, about: dict[str, Any]) -> None:
+    from whyact.version import __version__
+
+    are_counts = all(isinstance(about.get(name), int) and about[name] >= 0 for name in ("n_done", "n_parts"))
+    if about.get("title") != "whyact checkpoint" or not are_counts or about.get("whyact_schema") != SCHEMA:
+        raise CheckpointError(f"checkpoint: {path} is not a checkpoint of whyact.")
+    if about.get("whyact_version") != __version__:
+        # another version may draw other numbers, and a run is of one piece
+        raise CheckpointError(
+            f"checkpoint: {path} is of a run that whyact {about.get('whyact_version')} began; go on with that version "
+            f"(this is {__version__}), or begin anew in another folder."
+        )
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder, or see that it is one of ours."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        strange = [path.name for path in folder.iterdir() if not is_ours(path)]
+    except OSError as error:
+        raise CheckpointError(f"checkpoint: the folder {folder} cannot be used: {error.strerror}.") from None
+    if strange:
+        raise CheckpointError(f"checkpoint: the folder {folder} holds other files ({sorted(strange)[0]}).")
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file belongs to a run, or is what a killed write leaves behind."""
+    is_known = path.name in (LOCK_FILE, STATE_FILE, RUN_FILE) or re.fullmatch(r"draws-\d{5,}\.nc", path.name)
+    return path.is_file() and not path.is_symlink() and bool(is_known or path.name.startswith(HIDDEN))
+
+
+# --- chains as plain arrays ---------------------------------------------------------------------------------

@@ -1,0 +1,247 @@
+"""From states, draws, labels and settings to plain arrays, and back with suspicion."""
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whyact.errors import DamagedFileError, ModelFileError
+from whyact.model import Priors
+from whyact.sampler.draws import ChainDraws
+from whyact.sampler.settings import AsPublished
+from whyact.storage.netcdf import Group, Variable
+
+if TYPE_CHECKING:
+    pass
+
+from typing import TYPE_CHECKING
+
+from whyact.sampler.draws import N_ARRAYS
+
+if TYPE_CHECKING:
+    pass
+
+
+SCHEMA = 1  # of checkpoints and runs
+N_ENTROPY = 5
+
+
+def describe_file(what: str) -> dict[str, Any]:
+    from whyact.version import __version__
+
+    return {"title": f"whyact {what}", "whyact_schema": SCHEMA, "whyact_version": __version__}
+
+
+def encode_draws(chain: ChainDraws, first: int) -> Group:
+    """The draws of a chain from `first` on."""
+    axes = {
+        "features": ("feature", "column"),
+        "policies": ("feature", "action"),
+        "levels": ("feature", "row"),
+        "sizes": ("draw",),
+        "traces": ("draw", "quantity"),
+    }
+    return Group({name: Variable(axes[name], values) for name, values in chain.to_arrays(first).items()}, {})
+
+
+def encode_end(state, rng_state) -> Group:
+    """The last state of a chain, and that of its random numbers."""
+    axes = (("feature", "row"), ("feature", "column"), ("feature", "action"))
+    variables = {
+        name: Variable(dimensions, getattr(state, name))
+        for name, dimensions in zip(state._fields[:N_ARRAYS], axes, strict=True)
+    }
+    variables["scalars"] = Variable(("scalar",), np.array(state[N_ARRAYS:], dtype=float))
+    variables["rng"] = Variable(("word",), encode_rng(rng_state))
+    return Group(variables, {})
+
+
+def decode_ends(groups: dict[str, Group], name: str, kind: type, widths: dict[str, int]) -> list[tuple[Any, dict]]:
+    """State and random numbers of each chain; the groups are called after `name` and the chain's number."""
+    found: list[tuple[Any, dict]] = []
+    while name.format(len(found)) in groups:
+        found.append(decode_end(groups[name.format(len(found))], kind, widths))
+    return found
+
+
+def decode_end(group: Group, kind: type, widths: dict[str, int]) -> tuple[Any, dict]:
+    """A state of that kind and the state of its random numbers; `widths` are those of its arrays."""
+    arrays = []
+    for name in kind._fields[:N_ARRAYS]:  # type: ignore[attr-defined]
+        values = take(group, name, 2, "f")
+        if values.dtype != np.float64 or not np.isfinite(values).all():
+            raise DamagedFileError(f"{name!r} is of another kind")
+        if values.shape[1] != widths.get(name, values.shape[1]):
+            raise DamagedFileError(f"{name!r} does not fit")
+        arrays.append(values)
+    scalars = take(group, "scalars", 1, "f")
+    n_scalars = len(kind._fields) - N_ARRAYS  # type: ignore[attr-defined]
+    are_legal = len(scalars) == n_scalars and np.isfinite(scalars).all() and (scalars > 0).all()
+    if not are_legal or len({len(values) for values in arrays}) != 1 or not ((arrays[0] >= 0) & (arrays[0] <= 1)).all():
+        raise DamagedFileError("the last states of its chains do not fit")
+    return kind(*arrays, *scalars.tolist()), decode_rng(take(group, "rng", 1, "u"))
+
+
+def decode_entropy(numbers: Any) -> list[int]:
+    """What the random numbers of a run began with."""
+    if not isinstance(numbers, np.ndarray) or numbers.shape != (N_ENTROPY,) or numbers.dtype.kind != "i":
+        raise DamagedFileError("'entropy' is wrong")
+    if not ((numbers >= 0) & (numbers < 2**31)).all():
+        raise DamagedFileError("'entropy' is wrong")
+    return numbers.tolist()
+
+
+def take(group: Group, name: str, n_axes: int, dtype_kind: str) -> np.ndarray:
+    """A variable's values, if they have this number of axes and this kind of type."""
+    if name not in group.variables:
+        raise DamagedFileError(f"{name!r} is missing")
+    values = group.variables[name].values
+    if values.ndim != n_axes or values.dtype.kind not in dtype_kind:
+        raise DamagedFileError(f"{name!r} is of another kind")
+    return values
+
+
+def encode_rng(state) -> np.ndarray:
+    """PCG64's two numbers of 128 bits and its buffered half word."""
+    numbers = state["state"]["state"], state["state"]["inc"]
+    words = [word for number in numbers for word in (number >> 64, number & (2**64 - 1))]
+    return np.array([*words, state["has_uint32"], state["uinteger"]], dtype=np.uint64)
+
+
+def decode_rng(words: np.ndarray) -> dict:
+    if len(words) != 6 or words[4] > 1 or words[5] >= 2**32 or not int(words[3]) % 2:
+        raise DamagedFileError("the state of the random numbers does not fit")
+    high, low, inc_high, inc_low, has_uint32, uinteger = (int(word) for word in words)
+    return {
+        "bit_generator": "PCG64",
+        "state": {"state": (high << 64) + low, "inc": (inc_high << 64) + inc_low},
+        "has_uint32": has_uint32,
+        "uinteger": uinteger,
+    }
+
+
+def make_rng(state) -> np.random.Generator:
+    bits = np.random.PCG64()
+    bits.state = state
+    return np.random.Generator(bits)
+
+
+def encode_settings(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of the estimator as plain data, but for those that only say how it ran."""
+    settings = {}
+    for name, value in parameters.items():
+        if name in ("n_jobs", "verbose"):
+            continue
+        if isinstance(value, Priors):
+            value = {"priors": {field: getattr(value, field) for field in value.__dataclass_fields__}}
+        elif isinstance(value, AsPublished):
+            value = {"as_published": value._asdict()}
+        elif name == "random_state" and not isinstance(value, int | np.integer):
+            value = None  # what was drawn from it is in the attribute `entropy`
+        elif isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float) and math.isnan(value):
+            value = {"float": "nan"}
+        if not isinstance(value, dict | str | int | float | None):
+            raise ModelFileError(f"{name}={value!r} cannot be stored in a file.")
+        settings[name] = value
+    return settings
+
+
+def encode_labels(name: str, labels: np.ndarray) -> Variable:
+    """Actions in their own type: text, numbers or truth values."""
+    if labels.dtype.kind in "US":
+        return Variable((name,), check_texts("y: the action", labels))
+    if labels.dtype.kind == "b":
+        return Variable((name,), labels.astype(np.int8), {"kind": "bool"})
+    if labels.dtype.kind in "iuf" and labels.dtype.itemsize <= 8:
+        return Variable((name,), labels)
+    raise ModelFileError(f"y: actions of the type {labels.dtype} cannot be stored in a file.")
+
+
+def check_texts(what: str, texts) -> np.ndarray:
+    """Texts that netCDF can hold."""
+    for text in texts:
+        try:
+            if b"\0" in str(text).encode():
+                raise ModelFileError(f"{what} {text!r} cannot be stored in a file: it holds a zero character.")
+        except UnicodeEncodeError:
+            raise ModelFileError(f"{what} {text!r} cannot be stored in a file: it is not Unicode.") from None
+    return np.array([str(text) for text in texts], dtype=str)
+
+
+def decode_shape(about: dict[str, Any], n_columns: int) -> tuple[int, ...] | None:
+    """Axes of an observation, if it is a picture."""
+    if "shape" not in about:
+        return None
+    sizes = np.ravel(about["shape"])
+    demand(sizes.dtype.kind == "i" and len(sizes) > 0 and (sizes > 0).all(), "'shape' is wrong")
+    demand(math.prod(sizes.tolist()) == n_columns, "'shape' does not fit to 'observations'")
+    return tuple(sizes.tolist())
+
+
+def demand(holds: Any, otherwise: str) -> None:
+    if not holds:
+        raise DamagedFileError(otherwise)
+
+
+def decode_settings(about: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of the estimator, each legal."""
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    from whyact.estimators.feature_policy import FeaturePolicyClassifier
+
+    text = about.get("settings")
+    demand(isinstance(text, str), "'settings' is missing")
+    try:
+        settings = json.loads(text)  # type: ignore[arg-type]
+    except (ValueError, RecursionError):
+        raise DamagedFileError("'settings' is not JSON") from None
+    demand(isinstance(settings, dict), "'settings' is not a table")
+    known = FeaturePolicyClassifier._get_param_names()
+    for name in settings:
+        demand(name in known, f"'settings' has the unknown option {str(name)[:50]!r}")
+    try:
+        parameters = {name: decode_setting(value) for name, value in settings.items()}
+        model = FeaturePolicyClassifier(**parameters)
+        model._validate_params()
+        model._find_published()
+    except (InvalidParameterError, ValueError, TypeError, OverflowError):
+        raise DamagedFileError("'settings' has an option with a wrong value") from None
+    return parameters
+
+
+def decode_setting(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"priors"}:
+        return Priors(**value["priors"])
+    if set(value) == {"as_published"}:
+        return AsPublished(**value["as_published"])
+    if value == {"float": "nan"}:
+        return math.nan
+    raise ValueError(value)
+
+
+def decode_labels(group: Group) -> np.ndarray:
+    """The actions, sorted and different; none if no action was ever seen."""
+    if "action" not in group.variables:
+        return np.array([])
+    values = group.variables["action"].values
+    demand(values.ndim == 1 and len(values) > 1 and values.dtype.kind in "iufU", "'action' is of another kind")
+    if group.variables["action"].attributes.get("kind") == "bool":
+        demand(values.tolist() == [0, 1], "'action' is of another kind")
+        return values.astype(bool)
+    demand(values.dtype.kind != "f" or np.isfinite(values).all(), "'action' is of another kind")
+    demand(np.array_equal(np.unique(values), values), "'action' is not sorted")
+    return values
+
+
+def decode_names(group: Group) -> np.ndarray | None:
+    if "column" not in group.variables:
+        return None
+    names = group.variables["column"].values
+    demand(names.ndim == 1 and names.dtype.kind == "U", "'column' is of another kind")
+    demand(len(set(names.tolist())) == len(names), "'column' has a name twice")
+    return names.astype(object)

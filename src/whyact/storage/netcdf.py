@@ -1,0 +1,267 @@
+"""Plain arrays in netCDF4 files: written whole, read with suspicion.
+
+Written by h5netcdf, so that xarray, ArviZ and everything else that knows netCDF reads the files. Read by h5py below it,
+because what a stranger may have made must be looked at before it is believed: only plain numbers and characters, no
+links, no storage outside of the file, no filter but gzip, no more memory than a file of that size can need. Text is
+stored as characters of a fixed number, as netCDF has always done, and not as HDF5's strings of variable length: a
+wrong bit in their heap makes HDF5 run for ever. Behind the last byte of HDF5, where no reader looks, stands a digest
+of all bytes before it; a file that is truncated or has a wrong bit is refused before HDF5 sees it.
+"""
+
+import hashlib
+import io
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from whyact.errors import DamagedFileError
+from whyact.storage.atomic import write_whole
+
+MAGIC = b"\x89HDF\r\n\x1a\n"
+# The end of a file: this mark and the digest of everything before both.
+MARK = b"whyact:sha256:"
+N_DIGEST = 32
+GZIP_LEVEL = 4
+WORTH_COMPRESSING = 2**12  # bytes; a compressed array takes some kilobytes of book-keeping
+# A file may not declare more than so many bytes for each of its own, and some: a small one would else fill the memory.
+# Deflate can reach 1000; the writer leaves compression out where it would pass the limit.
+LARGEST_RATIO = 100
+ALLOWANCE = 2**22
+LARGEST_CHUNK = 2**26
+MOST_OBJECTS = 5000  # groups, variables and dimensions; some twelve for each chain of a model
+BYTES_PER_TEXT = 64  # that Python takes for each, beside its characters
+MOST_ATTRIBUTES = 50
+DEEPEST = 3
+# What h5py raises for files that are not in order; HDF5's own errors are among the first four.
+DAMAGED = (
+    OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, MemoryError,
+    RecursionError, NotImplementedError, UnicodeError, SystemError,
+)  # fmt: skip
+# Names that netCDF4 keeps for itself.
+INTERNAL = {
+    "CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates",
+    "_nc3_strict", "_NCProperties",
+}  # fmt: skip
+NOT_A_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
+
+
+class Variable(NamedTuple):
+    """An array with names for its axes; values of text are arrays of str."""
+
+    dimensions: tuple[str, ...]
+    values: np.ndarray
+    attributes: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+
+
+class Group(NamedTuple):
+    """Variables and attributes; an attribute is a text, a number or a row of numbers."""
+
+    variables: dict[str, Variable]
+    attributes: dict[str, Any]
+
+
+def write_netcdf(path: Path, groups: dict[str, Group], *, compress: bool = True) -> None:
+    """Write a file that appears whole or not at all; the name "/" is the root. The same groups give the same bytes."""
+    n_objects = sum(1 + 2 * len(group.variables) for group in groups.values())
+    if n_objects > MOST_OBJECTS // 2:
+        raise ValueError(f"{path} would hold too many arrays ({n_objects}); are so many chains needed?")
+    content = encode(groups, compress=compress)
+    if declared_bytes(groups) > LARGEST_RATIO * len(content) + ALLOWANCE:
+        content = encode(groups, compress=False)
+    write_whole(path, content + MARK + hashlib.sha256(content).digest())
+
+
+def declared_bytes(groups: dict[str, Group]) -> int:
+    return sum(variable.values.nbytes for group in groups.values() for variable in group.variables.values())
+
+
+def encode(groups: dict[str, Group], *, compress: bool) -> bytes:
+    import h5netcdf
+
+    buffer = io.BytesIO()
+    with h5netcdf.File(buffer, "w") as file:
+        for name, group in groups.items():
+            place = file if name == "/" else file.create_group(name)
+            for attribute, value in group.attributes.items():
+                place.attrs[attribute] = encode_attribute(value)
+            for variable_name, variable in group.variables.items():
+                encode_variable(place, variable_name, variable, compress)
+    return buffer.getvalue()
+
+
+def encode_variable(place, name: str, variable: Variable, compress: bool) -> None:
+    dimensions, values, attributes = variable
+    if values.dtype.kind == "U":
+        values, dimensions = to_characters(values), (*dimensions, f"{name}_length")
+        attributes = attributes | {"_Encoding": "utf-8"}
+    for dimension, size in zip(dimensions, values.shape, strict=True):
+        if dimension not in place.dimensions:
+            place.dimensions[dimension] = size
+    options: dict[str, Any] = {}
+    if compress and values.nbytes >= WORTH_COMPRESSING:
+        options = {"compression": "gzip", "compression_opts": GZIP_LEVEL, "shuffle": True}
+    created = place.create_variable(name, dimensions, dtype=values.dtype, **options)
+    if values.size:
+        created[...] = values
+    for attribute, value in attributes.items():
+        created.attrs[attribute] = encode_attribute(value)
+
+
+def encode_attribute(value):
+    """Text as characters of a fixed number."""
+    return np.bytes_(value.encode()) if isinstance(value, str) else value
+
+
+def to_characters(texts: np.ndarray) -> np.ndarray:
+    """Texts (...) as characters (..., longest) in UTF-8, filled up with zeros."""
+    encoded = np.array([text.encode() for text in texts.ravel()] or [b""], dtype="S")
+    width = max(encoded.itemsize, 1)
+    return encoded[: texts.size].astype(f"S{width}").view("S1").reshape((*texts.shape, width))
+
+
+def to_texts(characters: np.ndarray) -> np.ndarray:
+    """The inverse of `to_characters`."""
+    rows = np.ascontiguousarray(characters).view(f"S{characters.shape[-1]}").ravel()
+    return np.array([row.decode() for row in rows], dtype=str).reshape(characters.shape[:-1])
+
+
+def read_netcdf(path: Path) -> dict[str, Group]:
+    """Read a file that `write_netcdf` wrote.
+
+    Raises OSError if it cannot be read, and DamagedFileError with one clause for the user if it is not in order.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise DamagedFileError("it is no regular file")
+    return decode(check_digest(path.read_bytes()))
+
+
+def check_digest(content: bytes) -> bytes:
+    """Everything before the digest, if it is right."""
+    if not content.startswith(MAGIC):
+        raise DamagedFileError("it is another kind of file")
+    if len(content) < len(MARK) + N_DIGEST or content[-len(MARK) - N_DIGEST : -N_DIGEST] != MARK:
+        raise DamagedFileError("its end is missing, or another program has changed it")
+    body = content[: -len(MARK) - N_DIGEST]
+    if hashlib.sha256(body).digest() != content[-N_DIGEST:]:
+        raise DamagedFileError("its content does not match its digest, so it is damaged")
+    return body
+
+
+def decode(content: bytes) -> dict[str, Group]:
+    """The groups of an HDF5 file that may be hostile."""
+    import h5py
+
+    try:
+        with h5py.File(io.BytesIO(content), "r") as file:
+            return dict(Reader(LARGEST_RATIO * len(content) + ALLOWANCE).read_groups(file, "/", 0))
+    except DamagedFileError:
+        raise
+    except DAMAGED as error:
+        raise DamagedFileError(f"HDF5 cannot read it ({type(error).__name__})") from None
+
+
+class Reader:
+    """Reads a file's objects one after the other, as long as they keep within the limits."""
+
+    def __init__(self, memory: int):
+        self.memory = memory  # bytes that may still be declared
+        self.n_objects = 0
+
+    def read_groups(self, place, path: str, depth: int) -> Iterator[tuple[str, Group]]:
+        import h5py
+
+        variables = {}
+        groups = []
+        for name in place:
+            self.count_object()
+            if not isinstance(place.get(name, getlink=True), h5py.HardLink):
+                raise DamagedFileError(f"{name!r} is a link to elsewhere")
+            found = place[name]
+            if isinstance(found, h5py.Group):
+                groups.append((name, found))
+            elif isinstance(found, h5py.Dataset):
+                if not is_bare_dimension(found):
+                    variables[name] = self.read_variable(name, found)
+            else:
+                raise DamagedFileError(f"{name!r} is neither a group nor an array")
+        if groups and depth == DEEPEST:
+            raise DamagedFileError("its groups are nested too deep")
+        yield path, Group(variables, self.read_attributes(place))
+        for name, group in groups:
+            yield from self.read_groups(group, name if path == "/" else f"{path}/{name}", depth + 1)
+
+    def count_object(self) -> None:
+        self.n_objects += 1
+        if self.n_objects > MOST_OBJECTS:
+            raise DamagedFileError(f"it holds more than {MOST_OBJECTS} groups and arrays")
+
+    def read_variable(self, name: str, array) -> Variable:
+        check_type(name, array.dtype)
+        check_storage(name, array)
+        self.claim(name, array.shape, array.dtype)
+        values = array[...]
+        if values.dtype.kind == "S":
+            values = to_texts(values)
+        return Variable((), values, self.read_attributes(array))  # the axes are known by their order
+
+    def read_attributes(self, place) -> dict[str, Any]:
+        if len(place.attrs) > MOST_ATTRIBUTES:
+            raise DamagedFileError(f"something in it has more than {MOST_ATTRIBUTES} attributes")
+        attributes: dict[str, Any] = {}
+        for name in place.attrs:
+            if name in INTERNAL:
+                continue
+            described = place.attrs.get_id(name)
+            check_type(name, described.dtype)
+            self.claim(name, described.shape, described.dtype)
+            value = place.attrs[name]
+            if isinstance(value, bytes):
+                attributes[name] = value.decode()
+            else:  # netCDF knows no difference between a number and an array of one
+                attributes[name] = value.item() if np.size(value) == 1 else np.ravel(value)
+        return attributes
+
+    def claim(self, name: str, shape: tuple[int, ...] | None, dtype: np.dtype) -> None:
+        """Take the declared bytes off what is left."""
+        if shape is None:
+            raise DamagedFileError(f"{name!r} is empty")
+        self.memory -= math.prod(shape) * dtype.itemsize
+        if dtype.kind == "S":
+            self.memory -= math.prod(shape[:-1]) * BYTES_PER_TEXT
+        if self.memory < 0:
+            raise DamagedFileError(f"{name!r} declares a size that the file cannot hold")
+
+
+def is_bare_dimension(array) -> bool:
+    """Whether an array stands only for the size of a dimension; nothing is stored in it."""
+    if "NAME" not in array.attrs:
+        return False
+    described = array.attrs.get_id("NAME")
+    if described.dtype.kind != "S" or described.shape != ():
+        return False
+    return bytes(array.attrs["NAME"]).startswith(NOT_A_VARIABLE)
+
+
+def check_type(name: str, dtype: np.dtype) -> None:
+    is_number = dtype.kind in "iuf" and dtype.itemsize <= 8
+    if not is_number and dtype.kind != "S":
+        raise DamagedFileError(f"{name!r} holds neither numbers nor text")
+
+
+def check_storage(name: str, array) -> None:
+    """Inside of the file, and read by nothing but gzip: another filter is a plug-in that HDF5 would load and run."""
+    import h5py
+
+    properties = array.id.get_create_plist()
+    if properties.get_layout() not in (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED):
+        raise DamagedFileError(f"{name!r} is stored in other files")
+    if properties.get_external_count():
+        raise DamagedFileError(f"{name!r} is stored in other files")
+    for i in range(properties.get_nfilters()):
+        if properties.get_filter(i)[0] not in (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE):
+            raise DamagedFileError(f"{name!r} needs a filter that is not known")
+    if array.chunks is not None and math.prod(array.chunks) * array.dtype.itemsize > LARGEST_CHUNK:
+        raise DamagedFileError(f"{name!r} is stored in pieces that are too large")

@@ -1,1 +1,0 @@
-"""What reproduces the paper's experiments (Sec. 5 and 6)."""

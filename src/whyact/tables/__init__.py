@@ -1,0 +1,1 @@
+"""Rows in and out: readers of demonstrations and writers of predictions."""

@@ -1,0 +1,237 @@
+"""Rows of CSV files, block by block, so that a file may be larger than memory.
+
+pandas turns text into numbers. As it fills up short lines and, where columns are chosen, cuts long ones, the number of
+fields in each line is checked before.
+"""
+
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from whyact.errors import ArgumentError
+from whyact.tables.source import Block, NamedColumns, check_finite, reading
+
+if TYPE_CHECKING:
+    import pandas
+
+MISSING_NUMBERS = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"]
+MISSING_LABELS = ["", "NA", "NaN", "nan"]  # "None" may well be an action
+TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
+TAB = "\t"
+BLOCK_SIZE = 2**22  # characters; larger blocks are not quicker
+MANY_ROWS = 1000
+MAX_LINE = 2**26  # characters; what is longer is no CSV file, and shall not fill the memory
+
+
+class CsvFile(NamedColumns):
+    """A file with the names of the columns in the first line, one row in each further line.
+
+    Parameters
+    ----------
+    path : Path
+        Separated by commas, or by tabs if the name ends with .tsv; compressed if it ends with .gz.
+    n_needed : int
+        A file with one column only is told that fields are separated by commas, where more are needed.
+    """
+
+    def __init__(self, path: Path, n_needed: int = 1):
+        self.path = path
+        name = path.name.lower()
+        self.is_compressed = name.endswith(".gz")
+        self.delimiter = TAB if name.removesuffix(".gz").endswith(".tsv") else ","
+        with reading(path), self.open() as file:
+            self.names = RecordReader(path, file, self.delimiter).read_names()
+        self.check_names()
+        if len(self.names) == 1 < n_needed:
+            raise ArgumentError(
+                "path", f"{path} has one column only ({self.names[0]!r}); fields are separated by "
+                f"{'tabs' if self.delimiter == TAB else 'commas'}.",
+            )  # fmt: skip
+
+    def open(self) -> IO[str]:
+        # utf-8-sig: spreadsheets put a mark before UTF-8
+        if self.is_compressed:
+            return gzip.open(self.path, "rt", encoding="utf-8-sig")
+        return self.path.open(encoding="utf-8-sig")
+
+    def blocks(self, observed: Sequence[str], labels: Sequence[str] = (), advice: str = "") -> Iterator[Block]:
+        """Observed columns in the given order; labels stay as they are written, NaN where the field is empty."""
+        is_empty = True
+        with reading(self.path), self.open() as file:
+            reader = RecordReader(self.path, file, self.delimiter)
+            reader.read_names()
+            for records in reader.read_records(len(self.names)):
+                frame = self.parse(records.text, list(observed), list(labels))
+                if len(frame):
+                    is_empty = False
+                    values = self.to_numbers(frame[list(observed)], records, advice)
+                    yield Block(values, {name: frame[name] for name in labels})
+        if is_empty:
+            raise ArgumentError("path", f"{self.path} has a header, but no rows.")
+
+    def parse(self, text: bytes, observed: list[str], labels: list[str]) -> "pandas.DataFrame":
+        import pandas
+
+        try:
+            return pandas.read_csv(
+                io.BytesIO(text),
+                sep=self.delimiter,
+                header=None,
+                names=self.names,
+                usecols=[*observed, *labels],
+                dtype=dict.fromkeys(labels, str),
+                keep_default_na=False,
+                na_values=MISSING_LABELS if labels else MISSING_NUMBERS,  # a list for each column is slow
+                skipinitialspace=b" " in text,  # it takes a third of the time
+                index_col=False,
+                low_memory=False,
+                skip_blank_lines=len(self.names) > 1,  # in one column a blank line is a missing entry
+            )
+        except pandas.errors.EmptyDataError:  # blank lines
+            return pandas.DataFrame(columns=[*observed, *labels])
+        except (pandas.errors.ParserError, ValueError) as error:
+            raise ArgumentError("path", f"{self.path} is not a CSV file: {error}.") from None
+
+    def to_numbers(self, frame: "pandas.DataFrame", records: "Records", advice: str) -> np.ndarray:
+        frame = frame.copy(deep=False)
+        for name in [name for name, dtype in zip(frame, frame.dtypes, strict=True) if dtype.kind not in "biuf"]:
+            numbers, wrong = read_words(frame[name])
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise ArgumentError(
+                    "columns", f"the column {name!r} of {self.path}, {self.find_line(records, row)}, is not numeric "
+                    f"({frame[name].iloc[row]!r}){advice}.",
+                )  # fmt: skip
+            frame[name] = numbers
+        values = frame.to_numpy(float)
+        check_finite(self.path, values, list(frame), lambda row: self.find_line(records, row))
+        return values
+
+    def find_line(self, records: "Records", row: int) -> str:
+        """Where a row ends; blank lines and line ends between quotes make this a search."""
+        lines = read_fields(io.StringIO(records.text.decode()), self.delimiter)
+        numbers = (lines.line_num for fields in lines if fields)
+        return f"line {records.n_lines_before + next(n for i, n in enumerate(numbers) if i == row)}"
+
+
+def read_words(column: "pandas.Series") -> "tuple[pandas.Series, pandas.Series]":
+    """The numbers of a column that holds other words too, and where one of them means nothing."""
+    import pandas
+
+    numbers = pandas.to_numeric(column, errors="coerce").astype(float)
+    numbers = numbers.fillna(column.map(TRUTH).astype(float))
+    return numbers, numbers.isna() & column.notna() & ~column.isin(MISSING_NUMBERS)
+
+
+class Records(NamedTuple):
+    """Text of some whole records."""
+
+    text: bytes
+    n_lines_before: int
+
+
+class RecordReader:
+    """Cut an open file into whole records; between quotes there may be line ends, so a line need not be one."""
+
+    def __init__(self, path: Path, file: IO[str], delimiter: str):
+        self.path = path
+        self.file = file
+        self.delimiter = delimiter
+        self.others = bytes(set(range(256)) - set(f"{delimiter}\n".encode()))
+        # a field between quotes; what stands beside them is left to the csv module
+        self.quoted = re.compile(rb'"(?<=[%b\n]")[^"]*(?:""[^"]*)*"(?=[%b\n])' % (2 * (delimiter.encode(),)))
+        self.n_lines = 0  # read so far
+        self.block_size = BLOCK_SIZE
+
+    def read_names(self) -> list[str]:
+        """Names of the columns, from the first line that is not blank."""
+        text = "\n"
+        while text.isspace():
+            text = self.read_lines()
+        if not text:
+            raise ArgumentError("path", f"{self.path} is empty.")
+        text, fields = self.complete(text, None)
+        # a table of pandas costs time for each column, so that blocks need many rows
+        self.block_size = min(max(BLOCK_SIZE, MANY_ROWS * len(text)), MAX_LINE)
+        return [name.strip() for name in fields]
+
+    def read_records(self, n_fields: int) -> Iterator[Records]:
+        n_lines_before = self.n_lines
+        while text := self.read_lines(self.block_size):
+            if not self.is_plain(text, n_fields):
+                text, _ = self.complete(text, n_fields)
+            yield Records(text.encode(), n_lines_before)
+            n_lines_before = self.n_lines
+
+    def read_lines(self, size: int = 0) -> str:
+        """The next line, or so many characters and the rest of their line; nothing at the end of the file."""
+        try:
+            text = self.file.read(size)
+            rest = self.file.readline(MAX_LINE)
+        except UnicodeDecodeError:
+            raise ArgumentError("path", f"{self.path} is not a CSV file: it is not text in UTF-8.") from None
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ArgumentError("path", f"{self.path} is damaged: {error}.") from None
+        text += rest
+        if len(rest) == MAX_LINE:
+            self.refuse(self.n_lines + text.count("\n") + 1, f"has more than {MAX_LINE} characters")
+        if "\0" in text:
+            self.refuse(self.n_lines + text.count("\n", 0, text.index("\0")) + 1, "has a NUL character")
+        if text and not text.endswith("\n"):
+            text += "\n"
+        self.n_lines += text.count("\n")
+        return text
+
+    def is_plain(self, text: str, n_fields: int) -> bool:
+        """Whether there are whole records of so many fields, told by the separators alone; if in doubt, not."""
+        content = text.encode()
+        if '"' in text:
+            content = self.quoted.sub(b"", b"\n" + content)[1:]
+            if b'"' in content:
+                return False
+        separators = content.translate(None, self.others)
+        line = self.delimiter.encode() * (n_fields - 1) + b"\n"
+        return separators == line * (len(separators) // n_fields)
+
+    def complete(self, text: str, n_fields: int | None) -> tuple[str, list[str]]:
+        """Check the number of fields in each record, and read on where the text ends within one.
+
+        Returns the text and the fields of its last record.
+        """
+        n_lines = text.count("\n")
+        n_lines_before = self.n_lines - n_lines
+        taken: list[str] = []
+
+        def take() -> Iterator[str]:
+            for line in chain(io.StringIO(text), iter(self.read_lines, "")):
+                taken.append(line)
+                yield line
+
+        reader = read_fields(take(), self.delimiter)
+        fields: list[str] = []
+        n_read = 0
+        try:
+            for fields in reader:
+                n_read = reader.line_num
+                if fields and n_fields is not None and len(fields) != n_fields:
+                    self.refuse(n_lines_before + reader.line_num, f"has {len(fields)} fields, the header {n_fields}")
+                if len(taken) >= n_lines:
+                    break
+        except csv.Error as error:
+            self.refuse(n_lines_before + n_read + 1, f"cannot be read: {error}")
+        return "".join(taken), fields
+
+    def refuse(self, line: int, what: str) -> NoReturn:
+        raise ArgumentError("path", f"{self.path} is not a CSV file: line {line} {what}.")
+
+
+def read_fields(lines: Iterable[str], delimiter: str) -> Any:
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)

@@ -1,0 +1,103 @@
+"""Rows of Parquet files, batch by batch."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whyact.errors import ArgumentError
+from whyact.tables.source import Block, NamedColumns, check_finite, reading, say_row
+
+if TYPE_CHECKING:
+    import pandas
+
+N_CELLS = 2**20  # of a batch
+
+
+class ParquetFile(NamedColumns):
+    """A file of plain columns: numbers and truth values can be observed, labels are whole numbers, names or truth."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        with reading(path):
+            path.open("rb").close()  # pyarrow's own words are long
+        parquet = import_parquet()
+        with self.undamaged(), parquet.ParquetFile(path) as file:
+            schema = file.schema_arrow
+            self.types = dict(zip(schema.names, schema.types, strict=True))
+        self.names = list(schema.names)
+        self.check_names()
+
+    def check_label(self, name: str, argument: str) -> None:
+        super().check_label(name, argument)
+        kind = self.types[name]
+        if not is_of(kind, "integer", "floating", "boolean", "string", "large_string", "dictionary", "null"):
+            raise ArgumentError(argument, f"the column {name!r} of {self.path} holds no labels, but {kind}.")
+
+    def blocks(self, observed: Sequence[str], labels: Sequence[str] = (), advice: str = "") -> Iterator[Block]:
+        """Observed columns in the given order; labels keep their type, None where one is missing."""
+        for name in observed:
+            if not is_of(self.types[name], "integer", "floating", "boolean", "decimal", "null"):
+                raise ArgumentError(
+                    "columns", f"the column {name!r} of {self.path} is not numeric ({self.types[name]}){advice}."
+                )
+        batch_size = max(1, N_CELLS // len(observed))
+        n_before = 0
+        with self.undamaged(), import_parquet().ParquetFile(self.path) as file:
+            for batch in iterate(file, batch_size, [*observed, *labels]):
+                values = np.column_stack([to_numbers(batch.column(name)) for name in observed])
+                check_finite(self.path, values, observed, partial(say_row, n_before))
+                n_before += len(values)
+                yield Block(values, {name: to_labels(batch.column(name)) for name in labels})
+        if not n_before:
+            raise ArgumentError("path", f"{self.path} has no rows.")
+
+    @contextmanager
+    def undamaged(self) -> Iterator[None]:
+        import pyarrow
+
+        try:
+            yield
+        except ArgumentError:
+            raise
+        except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
+            reason = str(error).split("\n")[0].rstrip(".")
+            raise ArgumentError("path", f"{self.path} is damaged, or not a Parquet file: {reason}.") from None
+
+
+def iterate(file: Any, batch_size: int, columns: list[str]) -> Iterator[Any]:
+    # over all groups at once pyarrow keeps what it has read
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(batch_size, row_groups=[group], columns=columns)
+
+
+def is_of(type_: Any, *kinds: str) -> bool:
+    from pyarrow import types
+
+    return any(getattr(types, f"is_{kind}")(type_) for kind in kinds)
+
+
+def to_numbers(column: Any) -> np.ndarray:
+    import pyarrow
+
+    return column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def to_labels(column: Any) -> "pandas.Series":
+    import pandas
+
+    if is_of(column.type, "floating"):
+        return pandas.Series(to_numbers(column))
+    # to_pandas would make fractions of whole numbers where one is missing
+    return pandas.Series(column.to_pylist(), dtype=object)
+
+
+def import_parquet() -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise ArgumentError("path", "Parquet files need pyarrow: install whyact[parquet].") from None
+    return parquet

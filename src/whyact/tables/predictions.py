@@ -1,0 +1,150 @@
+"""Predictions as a CSV file, written block by block.
+
+Rows are laid out side by side in a matrix of bytes, every field as wide as its widest entry; what was left blank is
+then dropped all at once. That is about five times as quick as formatting row by row.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from whyact.errors import ArgumentError
+from whyact.prediction import FAMILIAR
+from whyact.storage.atomic import write_streamed
+
+BLANK = 0xFF  # never part of UTF-8
+LEAST_SHARE = 0.01  # of a feature that is named
+N_ROWS = 2**14  # formatted at once; their bytes fit into the cache
+STANDARD_OUTPUT = "-"
+
+
+class PredictionWriter:
+    """Write the action, P of each action, the features that spoke for it, and how familiar the observation is.
+
+    Parameters
+    ----------
+    file : binary file
+        The header is written at once.
+    classes : sequence of labels (U,)
+        The actions, in the order of the probabilities; none if only features were learned.
+    feature_names : sequence of str (K,)
+        Without spaces, colons, commas and quotes; None: their numbers, from 0 on.
+    """
+
+    def __init__(self, file: IO[bytes], classes: Sequence[Any], feature_names: Sequence[str] | None = None):
+        self.file = file
+        names = [str(label) for label in classes]
+        self.actions = to_fields([quote(name) for name in names])
+        self.feature_names = None if feature_names is None else check_feature_names(feature_names)
+        header = [*(["action"] if names else []), *(f"p({name})" for name in names), "features", "familiarity"]
+        self.file.write(encode(",".join(quote(name) for name in [*header, "unfamiliar"]) + "\n"))
+
+    def write(self, probabilities: np.ndarray, substates: np.ndarray, familiarity: np.ndarray) -> None:
+        """Write some rows.
+
+        Parameters
+        ----------
+        probabilities : ndarray (n, U)
+        substates : ndarray (n, K)
+        familiarity : ndarray (n,)
+        """
+        self.file.write(self.format(probabilities, substates, familiarity))
+
+    def format(self, probabilities: np.ndarray, substates: np.ndarray, familiarity: np.ndarray) -> bytes:
+        """The lines of some rows; safe to call from several threads."""
+        parts = [slice(first, first + N_ROWS) for first in range(0, len(familiarity), N_ROWS)]
+        return b"".join(self._format_part(probabilities[rows], substates[rows], familiarity[rows]) for rows in parts)
+
+    def _format_part(self, probabilities: np.ndarray, substates: np.ndarray, familiarity: np.ndarray) -> bytes:
+        n_rows = len(familiarity)
+        commas = np.full((n_rows, 1), ord(","), dtype=np.uint8)
+        fields = []
+        if len(self.actions):
+            fields = [self.actions[probabilities.argmax(axis=1)], commas]
+        for column in probabilities.T:
+            fields += [format_decimals(column, 6), commas]
+        names = [str(k) for k in range(substates.shape[1])] if self.feature_names is None else self.feature_names
+        fields += [format_shares(substates, to_fields(names)), commas, format_decimals(familiarity, 3)]
+        fields += [TRUTH[(~(familiarity >= FAMILIAR)).astype(np.intp)]]
+        rows = np.concatenate(fields, axis=1)
+        return rows[rows != BLANK].tobytes()
+
+
+@contextmanager
+def open_predictions(
+    path: Path | str, classes: Sequence[Any], feature_names: Sequence[str] | None = None
+) -> Iterator[PredictionWriter]:
+    """A writer to a file that appears whole or not at all, or to standard output if the path is "-"."""
+    if str(path) == STANDARD_OUTPUT:
+        yield PredictionWriter(sys.stdout.buffer, classes, feature_names)
+        sys.stdout.buffer.flush()
+        return
+    with write_streamed(Path(path)) as file:
+        yield PredictionWriter(file, classes, feature_names)
+
+
+def check_feature_names(names: Sequence[str]) -> list[str]:
+    for name in names:
+        if not name or any(character in name for character in ' :,"\r\n\t'):
+            raise ArgumentError("feature_names", f"{name!r} would not be one word in the file; use letters and digits.")
+    return list(names)
+
+
+def quote(text: str) -> str:
+    """A field of a CSV file."""
+    if text != text.strip() or any(character in text for character in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def encode(text: str) -> bytes:
+    # half a character, which an array of names may hold, must not end the writing
+    return text.encode(errors="backslashreplace")
+
+
+def to_fields(texts: Sequence[str]) -> np.ndarray:
+    """Texts (n,) as bytes (n, width), filled up with blanks."""
+    coded = [encode(text) for text in texts]
+    width = max(map(len, coded), default=0)
+    fill = bytes([BLANK])
+    return np.frombuffer(b"".join(text.ljust(width, fill) for text in coded), np.uint8).reshape(len(texts), width)
+
+
+TRUTH = to_fields([",false\n", ",true\n"])
+
+
+def format_decimals(numbers: np.ndarray, n_decimals: int) -> np.ndarray:
+    """Numbers from 0 to 1 (n,) as bytes (n, 2 + n_decimals); what is not a number is left blank."""
+    known = np.isfinite(numbers)
+    whole = np.rint(np.clip(np.where(known, numbers, 0.0), 0.0, 1.0) * 10**n_decimals).astype(np.uint32)
+    texts = np.empty((len(numbers), 2 + n_decimals), dtype=np.uint8)
+    texts[:, 1] = ord(".")
+    for place in [*range(n_decimals + 1, 1, -1), 0]:
+        rest = whole // np.uint32(10)
+        texts[:, place] = whole - np.uint32(10) * rest + ord("0")
+        whole = rest
+    texts[~known] = BLANK
+    return texts
+
+
+def format_shares(substates: np.ndarray, names: np.ndarray) -> np.ndarray:
+    """The features of each row that have a share in the sum, the largest first, such as "2:0.62 5:0.38"."""
+    n_rows = len(substates)
+    total = substates.sum(axis=1, keepdims=True)
+    shares = np.divide(substates, total, out=np.zeros(substates.shape), where=total > 0)
+    n_named = int((shares >= LEAST_SHARE).sum(axis=1).max(initial=0))
+    order = np.argsort(-shares, axis=1, kind="stable")[:, :n_named]
+    sorted_shares = np.take_along_axis(shares, order, axis=1)
+    width = names.shape[1] + 6  # a space, the name, a colon, 0.12
+    texts = np.empty((n_rows, n_named, width), dtype=np.uint8)
+    texts[:, :, 0] = ord(" ")
+    texts[:, :1, 0] = BLANK
+    texts[:, :, 1:-5] = names[order]
+    texts[:, :, -5] = ord(":")
+    texts[:, :, -4:] = format_decimals(sorted_shares.ravel(), 2).reshape(n_rows, n_named, 4)
+    texts[sorted_shares < LEAST_SHARE] = BLANK
+    return texts.reshape(n_rows, n_named * width)

@@ -1,0 +1,111 @@
+"""Settings from a TOML file, and what is said about those that cannot be used."""
+
+import inspect
+
+import pytest
+
+from whyact import FeaturePolicyClassifier, Priors
+from whyact.errors import ArgumentError
+from whyact.estimators.settings_file import DATA_KINDS, find_parameter_kinds, read_settings
+from whyact.sampler.settings import AsPublished
+
+GOOD = """
+action = "u"
+columns = ["speed", "distance"]
+ignore = ["row"]
+missing_action = "?"
+shape = [8, 8]
+checkpoint_every = 50
+n_chains = 2
+decisiveness = 10
+observation_weight = "auto"
+random_state = 7
+n_jobs = -1
+
+[priors]
+ibp_mass = [1, 10]
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text):
+        path = tmp_path / "whyact.toml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def test_parameters_and_data_come_apart(write):
+    settings = read_settings(write(GOOD))
+    assert settings.parameters == {
+        "n_chains": 2, "decisiveness": 10, "observation_weight": "auto", "random_state": 7, "n_jobs": -1,
+        "priors": Priors(ibp_mass=(1, 10)),
+    }  # fmt: skip
+    assert settings.data == {
+        "action": "u", "columns": ["speed", "distance"], "ignore": ["row"], "missing_action": "?", "shape": (8, 8),
+        "checkpoint_every": 50,
+    }  # fmt: skip
+    FeaturePolicyClassifier(**settings.parameters)._validate_params()
+
+
+def test_an_empty_file_changes_nothing(write):
+    assert read_settings(write("")) == ({}, {})
+
+
+def test_every_parameter_can_be_set(write):
+    known = {*find_parameter_kinds(), *DATA_KINDS, "priors", "warm_start"}  # which needs an earlier fit
+    assert set(inspect.signature(FeaturePolicyClassifier).parameters) <= known
+    assert all(kind.words for kind in find_parameter_kinds().values())
+
+
+@pytest.mark.parametrize("sampler", ["", 'sampler = "as-published"\n'])
+def test_the_table_of_the_published_algorithm_chooses_it(write, sampler):
+    settings = read_settings(write(f"{sampler}[as_published]\nn_indicators = 10\n"))
+    assert settings.parameters == {"sampler": AsPublished(n_indicators=10)}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("n_chain = 2", r"whyact\.toml: there is no setting 'n_chain', did you mean 'n_chains'\?"),
+        ("colums = ['x']", "'colums', did you mean 'columns'"),
+        ("[priors]\nibp_mas = [1, 1]", r"no setting 'priors\.ibp_mas', did you mean 'ibp_mass'"),
+        ("[as_published]\nbirths = 1", "no setting 'as_published.births'"),
+        ("n_chains = 2.5", "n_chains must be a whole number, not 2.5"),
+        ("n_chains = true", "n_chains must be a whole number, not True"),
+        ("decisiveness = nan", "decisiveness must be a finite number, not nan"),
+        ("action_weight = 'all'", "action_weight must be a finite number or 'auto' or 'dimensions', not 'all'"),
+        ("start = 1", "start must be 'prior' or 'rows', not 1"),
+        ("random_state = '1'", "random_state must be a whole number"),
+        ("columns = 'x'", "columns must be a list of texts, not 'x'"),
+        ("columns = ['x', 1]", "columns must be a list of texts"),
+        ("action = 1", "action must be a text, not 1"),
+        ("shape = [8]", "shape must be two or more whole numbers above 0"),
+        ("shape = [8, 0]", "shape must be two or more whole numbers above 0"),
+        ("checkpoint_every = 'often'", "checkpoint_every must be a finite number, not 'often'"),
+        ("priors = 3", "priors must be a table, not 3"),
+        ("[priors]\nibp_mass = [1]", r"priors\.ibp_mass must be a pair of numbers, not \[1\]"),
+        ("[priors]\nibp_mass = [1, -1]", "ibp_mass must be a pair of positive numbers"),
+        ("sampler = 'exact'\n[as_published]\nn_indicators = 10", "needs sampler = 'as-published', not 'exact'"),
+        ("n_chains = 2\nn_draws == 3", r"whyact\.toml: it is not TOML: .*line 2"),
+        ("n_chains = 2\nn_chains = 3\n", "it is not TOML: Cannot overwrite a value"),
+        (b"action = '\xff'", "not text in UTF-8"),
+        ("columns = " + "[" * 5000, "nested too deeply"),
+        ("#" * 2**21, "at most 1048576 bytes"),
+        ("action = {a = '" + "x" * 10_000 + "'}", r"action must be a text, not .{60}\.\.\.\.$"),
+    ],
+)
+def test_wrong_settings_get_one_clear_sentence(write, text, sentence):
+    with pytest.raises(ArgumentError, match=sentence) as error:
+        read_settings(write(text))
+    assert error.value.argument == "config"
+    assert "\n" not in str(error.value)
+
+
+def test_files_that_are_not_there(tmp_path):
+    for path, sentence in ((tmp_path / "no.toml", "there is no file"), (tmp_path, "cannot be read: Is a directory")):
+        with pytest.raises(ArgumentError, match=sentence) as error:
+            read_settings(path)
+        assert error.value.argument == "config"

@@ -1,0 +1,467 @@
+"""Reasons for single predictions: terms that add up, parts, neighbours, counterfactuals, table and text."""
+
+import copy
+import pickle
+import re
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+from tests.support.paths import DOCS
+from whyact import FeaturePolicyClassifier
+from whyact.explanation.counterfactual import ROUNDING, Counterfactual, find_counterfactual
+from whyact.explanation.rows import find_nearest
+from whyact.explanation.terms import Estimate, find_terms
+from whyact.explanation.text import Explanations, say_change
+
+pytestmark = pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
+
+# Too short to agree: draws differ in their number of features, and some features match none of the chosen draw.
+QUICK = {"n_burn_in": 60, "n_draws": 60, "thin": 3, "n_chains": 2, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def rows(demo):
+    """New rows, rows with gaps, and rows that nobody explains."""
+    rng = np.random.default_rng(0)
+    gaps = np.where(rng.random((5, 36)) < 0.2, np.nan, demo.X[90:95])
+    return np.vstack([demo.X[80:86], gaps, np.zeros(36), np.full(36, 50.0), np.full(36, np.nan), -demo.X[80]])
+
+
+@pytest.fixture(scope="module")
+def restless(demo):
+    """A model for each decisiveness."""
+    return {
+        tau: FeaturePolicyClassifier(**QUICK, decisiveness=tau).fit(demo.X[:80], demo.y[:80]) for tau in (1.0, 10.0)
+    }
+
+
+# --- terms --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+@pytest.mark.parametrize("tau", [1.0, 10.0])
+def test_terms_add_up_to_the_probabilities(restless, rows, prediction, tau):
+    model = copy.deepcopy(restless[tau]).set_params(prediction=prediction)
+    reasons = model.explain(rows)
+    terms = np.stack([one.terms.value for one in reasons])
+    probabilities = np.stack([one.probabilities.value for one in reasons])
+    assert np.abs(terms.sum(axis=1) - model.predict_proba(rows)).max() < 1e-12
+    assert np.array_equal(probabilities, model.predict_proba(rows))
+    assert terms.min() >= 0
+    assert [one.action for one in reasons] == model.predict(rows).tolist()
+    assert np.array_equal([one.familiarity for one in reasons], model.familiarity(rows))
+    assert np.array_equal([one.substates for one in reasons], model.transform(rows))
+    if prediction == "mmse":
+        assert terms[:, -2].max() > 0.01  # other features speak here
+
+
+@pytest.mark.parametrize("tau", [1.0, 10.0])
+def test_a_term_is_the_features_share_in_the_mixture(restless, demo, tau):
+    model = copy.deepcopy(restless[tau]).set_params(prediction="map")
+    for one in model.explain(demo.X[80:90]):
+        spoken = one.substates[:, None] * model._chosen.policies
+        policy = model.policy(one.substates[None])[0]
+        assert np.allclose(one.terms.value[:-2], one.familiarity * policy * spoken / spoken.sum(axis=0), atol=1e-12)
+        assert np.allclose(one.terms.value[-2], 0)
+        assert np.allclose(one.terms.value[-1], (1 - one.familiarity) / 5)
+
+
+def test_features_that_are_absent_have_no_term(fitted, demo):
+    for one in copy.deepcopy(fitted).set_params(prediction="map").explain(demo.X[80:90]):
+        assert np.all(one.terms.value[:-2][one.substates == 0] == 0)
+        assert sorted(one.present.tolist()) == np.nonzero(one.substates)[0].tolist()
+        assert np.all(np.diff(one.substates[one.present]) <= 0)
+
+
+def test_unmatched_features_of_a_draw_are_added_up():
+    substates, policies = np.array([0.2, 0.3, 0.5]), np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]])
+    terms = find_terms(substates, np.array(0.8), policies, 1.0, np.array([-1, 1, -1]), 2)
+    assert np.allclose(terms, [[0, 0], [0.12, 0.12], [0.8 * 0.28, 0.8 * 0.42], [0.1, 0.1]])
+
+
+def test_an_action_that_no_feature_speaks_for_has_no_term():
+    policies = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
+    for tau in (1.0, 10.0):
+        terms = find_terms(np.array([0.5, 0.5]), np.array(1.0), policies, tau, np.arange(2), 2)
+        assert np.all(terms[:, 2] == 0)
+        assert terms.sum() == pytest.approx(1.0)
+
+
+def test_intervals_hold_the_values_and_widen(fitted, demo):
+    narrow, usual, wide = (fitted.explain(demo.X[80:], interval=interval) for interval in (0.5, 0.9, 0.99))
+    for few, some, many in zip(narrow, usual, wide, strict=True):
+        for one, other in ((few, some), (some, many)):
+            assert np.all(other.terms.low <= one.terms.low)
+            assert np.all(other.terms.high >= one.terms.high)
+            assert np.all(other.probabilities.low <= one.probabilities.low)
+    values, lows, highs = (np.stack([one.terms[i] for one in usual]) for i in range(3))
+    matter = values > 0.05
+    assert matter.sum() > 40
+    assert np.mean((lows <= values)[matter] & (values <= highs)[matter]) > 0.95
+    # with MAP the value is another, the interval the same
+    of_map = copy.deepcopy(fitted).set_params(prediction="map").explain(demo.X[80:82])
+    assert np.array_equal(of_map[1].terms.low, usual[1].terms.low)
+
+
+def test_rows_in_blocks_are_the_same(fitted, demo, monkeypatch):
+    together = fitted.explain(demo.X[80:90])
+    monkeypatch.setattr("whyact.explanation.rows.BLOCK_OF_NUMBERS", 1)
+    apart = fitted.explain(demo.X[80:90])
+    assert [one.row for one in apart] == list(range(10))
+    assert str(apart) == str(together)
+
+
+# --- parts --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+def test_parts_and_rest_make_up_the_observation(restless, rows, prediction):
+    model = copy.deepcopy(restless[1.0]).set_params(prediction=prediction)
+    for one, row in zip(model.explain(rows), rows, strict=True):
+        assert one.parts.shape == (model.n_components_ + 1, 36)
+        assert np.isfinite(one.parts).all()
+        assert np.array_equal(np.isnan(one.unexplained), np.isnan(row))
+        assert np.allclose(one.parts.sum(axis=0) + one.unexplained, row, equal_nan=True)
+        if prediction == "map":
+            assert np.allclose(one.parts[:-1], one.substates[:, None] * model.components_)
+
+
+def test_what_remains_of_a_familiar_row_is_noise(fitted, demo):
+    rest = np.stack([one.unexplained for one in fitted.explain(demo.X[80:])])
+    assert np.sqrt(np.mean(rest**2)) < 1.1 * 0.12
+
+
+@pytest.fixture(scope="module")
+def in_units(demo):
+    """A model that scales columns, each in a unit of its own, and its observations."""
+    units = np.geomspace(1e-3, 1e3, 36)
+    X = demo.X * units - 5 * units
+    return FeaturePolicyClassifier(**QUICK, scale_columns=True).fit(X[:80], demo.y[:80]), X
+
+
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+def test_parts_of_scaled_columns_are_in_their_own_unit(in_units, prediction):
+    model, X = in_units
+    model = copy.deepcopy(model).set_params(prediction=prediction)
+    rows = X[80:90].copy()
+    rows[2, 5] = np.nan
+    for one, row in zip(model.explain(rows), rows, strict=True):
+        made_up = model.column_low_ + one.parts.sum(axis=0) + one.unexplained
+        assert np.allclose(made_up / model.column_range_, row / model.column_range_, equal_nan=True)
+        if prediction == "map":
+            assert np.allclose(model.column_low_ + one.parts.sum(axis=0), model.inverse_transform(one.substates[None]))
+
+
+def test_what_is_unexplained_is_named_by_its_share_of_the_range(in_units):
+    model, X = in_units
+    row = X[80].copy()
+    noise = np.sqrt(model.noise_variance_) * model.column_range_
+    plain = model.explain(row[None])[0]
+    row[3] += 20 * noise[3] - plain.unexplained[3]  # much for this column, nothing for column 35
+    assert 20 * noise[3] < 0.01 * noise[35]
+    one = model.explain(row[None])[0]
+    named = re.findall(r"x(\d+) [+-]", re.search("Unexplained: .*", str(one)).group())
+    assert named[0] == "3"
+    assert all(abs(one.unexplained[int(d)]) > 3 * noise[int(d)] for d in named)
+    assert float(re.search(r"x3 \+(\d+\.\d+)", str(one)).group(1)) == pytest.approx(one.unexplained[3], rel=0.02)
+
+
+# --- nearest demonstrations ---------------------------------------------------------------------------------
+
+
+def test_a_demonstration_is_nearest_to_itself(fitted, demo):
+    model = copy.deepcopy(fitted).set_params(prediction="map")
+    same = np.nonzero((model.transform(demo.X[:80]) == model.substates_).all(axis=1))[0]
+    assert len(same) > 0  # substates of demonstrations were drawn knowing the action, so not all are
+    for n, one in zip(same, model.explain(demo.X[same]), strict=True):
+        assert one.nearest[0] == (n, 0.0, demo.y[n])
+    first = [one.nearest[0].row for one in model.explain(demo.X[:80], n_nearest=1)]
+    assert np.mean(np.array(first) == np.arange(80)) > 0.9
+
+
+def test_distances_are_between_what_the_features_make_up(fitted, demo):
+    one = fitted.explain(demo.X[80:81], n_nearest=80)[0]
+    away = np.linalg.norm(fitted.inverse_transform(fitted.substates_ - one.substates), axis=1)
+    assert np.allclose([near.distance for near in one.nearest], np.sort(away))
+    assert sorted(near.row for near in one.nearest) == list(range(80))
+    assert fitted.explain(demo.X[80:81], n_nearest=0)[0].nearest == ()
+    assert len(fitted.explain(demo.X[80:81], n_nearest=500)[0].nearest) == 80
+
+
+def test_ties_go_to_the_earlier_demonstration():
+    rows, distances = find_nearest(np.zeros(1), np.array([[1.0], [0.5], [0.5]]), np.array([[4.0]]), 2)
+    assert rows.tolist() == [1, 2]
+    assert distances.tolist() == [1.0, 1.0]
+
+
+def test_a_demonstration_without_action_says_none(demo):
+    y = demo.y[:80].astype(object)
+    y[::2] = None
+    model = FeaturePolicyClassifier(**QUICK).fit(demo.X[:80], y)
+    one = model.explain(demo.X[80:81], n_nearest=80)[0]
+    assert {near.row % 2 for near in one.nearest if near.action is None} == {0}
+    assert "action unknown" in str(one)
+
+
+# --- counterfactuals ----------------------------------------------------------------------------------------
+
+
+@st.composite
+def mixtures(draw):
+    """Few features, levels and actions; policies of few values, so that there are ties."""
+    n_features, n_actions, top = draw(st.integers(0, 3)), draw(st.integers(2, 3)), draw(st.integers(1, 4))
+    weights = st.lists(st.integers(0, 4), min_size=n_actions, max_size=n_actions).filter(any)
+    policies = np.array([draw(weights) for _ in range(n_features)], dtype=float).reshape(n_features, n_actions)
+    levels = np.array([draw(st.integers(0, top)) for _ in range(n_features)], dtype=int)
+    return levels, policies / policies.sum(axis=1, keepdims=True), top
+
+
+@settings(max_examples=300, deadline=None)
+@given(mixtures())
+def test_no_smaller_change_changes_the_action(mixture):
+    levels, policies, top = mixture
+    before = int(np.argmax(levels @ policies))
+    costs = [
+        np.abs(np.array(other) - levels).sum()
+        for other in product(range(top + 1), repeat=len(levels))
+        if np.max(np.array(other) @ policies) > np.array(other) @ policies[:, before] + ROUNDING
+    ]
+    found = find_counterfactual(levels, policies, top)
+    if not costs:
+        assert found is None
+        return
+    taken, action, changed = found
+    assert taken == before != action
+    assert np.all((changed >= 0) & (changed <= top))
+    assert np.abs(changed - levels).sum() == min(costs)
+    votes = changed @ policies
+    assert votes[action] == pytest.approx(votes.max())
+    assert votes[action] > votes[before]
+
+
+@pytest.mark.parametrize("tau", [1.0, 10.0])
+def test_a_counterfactual_is_what_the_policy_says(restless, rows, tau):
+    model = copy.deepcopy(restless[tau]).set_params(prediction="map")
+    for one in model.explain(rows):
+        found = one.counterfactual
+        substates = one.substates.copy()
+        assert model.classes_[model.policy(substates[None]).argmax()] == found.before
+        for k, (before, after) in found.changes.items():
+            assert substates[k] == pytest.approx(before)
+            assert after != before
+            substates[k] = after
+        assert model.classes_[model.policy(substates[None]).argmax()] == found.action != found.before
+
+
+def test_a_counterfactual_starts_at_the_substates_that_the_text_names(restless, rows):
+    for one in restless[1.0].explain(rows[:11]):
+        for k, (before, _) in one.counterfactual.changes.items():
+            assert before == one.substates[k]
+            shown = re.search(rf"feature {k} (?:at [\d.]+|absent) instead of (absent|[\d.]+\d)", str(one)).group(1)
+            present = re.search(rf"Present: .*feature {k} \(.*?\) ([\d.]+\d)", str(one))
+            assert (present is None) == (shown == "absent")
+            assert present is None or f"{float(shown):.2f}" == present.group(1)
+
+
+def test_both_sides_of_a_change_can_be_told_apart():
+    assert say_change(3, 0.2312, 25 / 99) == "feature 3 at 0.25 instead of 0.23"
+    assert say_change(3, 0.398, 40 / 99) == "feature 3 at 0.404 instead of 0.398"
+    assert say_change(3, 0.004, 0.5) == "feature 3 at 0.50 instead of absent"
+    assert say_change(3, 0.5, 0.0) == "feature 3 absent instead of 0.50"
+    assert say_change(3, 0.0, 0.005) == "feature 3 at 0.005 instead of absent"  # of a fine grid
+
+
+# --- table, text, pickle ------------------------------------------------------------------------------------
+
+
+def test_the_frame_adds_up(fitted, rows):
+    reasons = fitted.explain(rows)
+    frame = reasons.to_frame()
+    assert list(frame) == ["row", "source", "action", "term", "low", "high", "substate", "presence"]
+    assert len(frame) == len(rows) * (5 + 2) * 5
+    sums = frame.groupby(["row", "action"])["term"].sum().unstack()[list(fitted.classes_)]
+    assert np.abs(sums.to_numpy() - fitted.predict_proba(rows)).max() < 1e-12
+    line = frame[(frame["row"] == 1) & (frame["source"] == "feature 2") & (frame["action"] == "keep")].iloc[0]
+    keep = list(fitted.classes_).index("keep")
+    assert line["term"] == reasons[1].terms.value[2, keep]
+    assert line["substate"] == reasons[1].substates[2]
+    assert frame[frame["source"] == "unfamiliar"]["substate"].isna().all()
+
+
+def test_the_text_names_columns_features_and_actions(demo):
+    frame = pd.DataFrame(demo.X, columns=demo.column_names)
+    model = FeaturePolicyClassifier(**QUICK).fit(frame[:80], demo.y[:80])
+    text = str(model.explain(frame[80:84], interval=0.8))
+    assert text.count("\n  ") >= 4 * 4
+    for n, action in enumerate(model.predict(frame[80:84])):
+        assert f"Row {n}: {action} with 0." in text
+    assert "intervals of 80%" in text
+    assert any(name in text for name in demo.column_names)
+    assert "Most like it: demonstrations " in text
+    assert " instead of 0." in text
+
+
+def test_what_is_unexplained_is_told_where_it_is_more_than_noise(fitted, demo):
+    odd = demo.X[80].copy()
+    odd[17] += 3.0
+    one = fitted.explain(odd[None])[0]
+    assert "Unexplained: x17 +" in str(one)
+    assert one.familiarity < 1
+
+
+def find_line(text, beginning):
+    found = [line for line in str(text).splitlines() if line.strip().startswith(beginning)]
+    return found[0] if found else ""
+
+
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+def test_present_are_the_features_of_the_chosen_draw_and_all_that_are_reasons(restless, demo, prediction):
+    model = copy.deepcopy(restless[1.0]).set_params(prediction=prediction)
+    for one in model.explain(demo.X[80:]):
+        line = find_line(one, "Present: ")
+        named = [int(k) for k in re.findall(r"feature (\d+) \(", line)]
+        strongest = [k for k in np.argsort(-one.substates, kind="stable") if one.substates[k] >= 0.01]
+        assert named[: len(strongest)] == one.present.tolist() == strongest
+        reasons = find_line(one, "For it") + find_line(one, "Against it")
+        assert set(named) == {*strongest, *map(int, re.findall(r"from feature (\d+)", reasons))}
+        assert " 0.00" not in line
+        if prediction == "map":
+            assert "draw" not in line
+
+
+def make_explanation(fitted, demo, substates, presence, terms):
+    """An explanation of so many features and three actions, the first of them taken."""
+    terms = np.array(terms)
+    one = fitted.explain(demo.X[80:81])[0]
+    estimate = Estimate(terms, terms, terms)
+    sums = terms.sum(axis=0)
+    return replace(
+        one, substates=np.array(substates), presence=np.array(presence), terms=estimate,
+        probabilities=Estimate(sums, sums, sums), familiarity=1.0,
+    )  # fmt: skip
+
+
+def test_doubtful_features_are_told_with_the_share_of_draws(fitted, demo):
+    terms = [[0.3, 0, 0], [0.2, 0.1, 0], [0, 0.01, 0], [0, 0, 0.39], [0, 0, 0], [0, 0, 0]]
+    one = make_explanation(fitted, demo, [0.2, 0.0, 0.7, 0.004], [1, 0.4, 0.49, 0.96], terms)
+    line = re.sub(r" \(.*?\)", "", find_line(one, "Present"))
+    assert line == (
+        "  Present: feature 2 0.70, in 49% of the draws; feature 0 0.20; "
+        "feature 1 absent in the chosen draw, in 40% of the draws; feature 3 below 0.01."
+    )
+
+
+def test_what_speaks_against_says_how_much_is_left_out(fitted, demo):
+    terms = [[0.4, 0, 0], [0, 0.15, 0], [0, 0, 0.14], [0, 0.13, 0], [0, 0, 0.12], [0, 0.06, 0]]
+    one = make_explanation(fitted, demo, [0.2] * 4, [1] * 4, terms)
+    assert find_line(one, "Against it").endswith(f"from feature 2 for {fitted.classes_[2]}, and 2 more.")
+    terms[4] = [0.12, 0, 0]
+    one = make_explanation(fitted, demo, [0.2] * 4, [1] * 4, terms)
+    assert find_line(one, "Against it").endswith(", and 1 more.")
+    terms[3] = [0.13, 0, 0]
+    assert "more" not in find_line(make_explanation(fitted, demo, [0.2] * 4, [1] * 4, terms), "Against it")
+
+
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+def test_no_reasons_are_told_for_what_is_unlike_the_demonstrations(fitted, demo, prediction):
+    model = copy.deepcopy(fitted).set_params(prediction=prediction)
+    strange, nothing = model.explain(np.vstack([-demo.X[80], np.zeros(36)]))
+    for one in (strange, nothing):
+        lines = str(one).splitlines()
+        assert lines[0].startswith(f"Row {one.row}: unlike the demonstrations")
+        assert lines[0].endswith("no reason can be given that means much.")
+        assert lines[1].startswith(f"  Most probable nonetheless: {one.action} with 0.2")
+        for left_out in ("Present", "For it", "Against it", "Most like it", "instead of"):
+            assert left_out not in str(one)
+        assert one.unfamiliar
+        assert isinstance(one.counterfactual, Counterfactual)
+        assert len(one.nearest) == 3
+    assert "Unexplained: x" in str(strange)
+    assert "holds no feature" in str(nothing)
+    assert not model.explain(demo.X[80:81])[0].unfamiliar
+
+
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+def test_where_nothing_is_observed_nothing_is_explained(fitted, prediction):
+    model = copy.deepcopy(fitted).set_params(prediction=prediction)
+    # features that nearly all demonstrations hold are held by a row that nobody has seen, too
+    draws = model._predictor._best_draw
+    model._predictor._best_draw = draws._replace(zero_priors=np.full_like(draws.zero_priors, 0.001))
+    nothing = np.full((1, 36), np.nan)
+    one = model.explain(nothing)[0]
+    assert one.substates.any()
+    assert one.familiarity == model.familiarity(nothing)[0] == 0
+    assert np.abs(one.terms.value.sum(axis=0) - model.predict_proba(nothing)[0]).max() < 1e-12
+    assert str(one).startswith("Row 0: nothing is observed")
+    assert str(one).count("\n") == 1
+
+
+def test_numbers_are_actions_as_well(demo):
+    y = np.unique(demo.y, return_inverse=True)[1][:80] * 10
+    model = FeaturePolicyClassifier(**QUICK).fit(demo.X[:80], y)
+    one = model.explain(demo.X[80:81])[0]
+    assert one.action in (0, 10, 20, 30, 40)
+    assert str(one).startswith(f"Row 0: {one.action} with")
+
+
+def test_explanations_are_a_sequence(fitted, demo):
+    reasons = fitted.explain(demo.X[80:84])
+    assert len(reasons) == 4
+    assert [one.row for one in reasons] == [0, 1, 2, 3]
+    assert isinstance(reasons[1:3], Explanations)
+    assert reasons[1:3].to_frame()["row"].unique().tolist() == [1, 2]
+    assert repr(reasons) == "<Explanations of 4 rows>"
+    assert str(pickle.loads(pickle.dumps(reasons))) == str(reasons)
+    assert "vocabulary" not in repr(reasons[0])
+
+
+# --- nothing to say, and bad input --------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:X. all rows are equal")
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+def test_a_model_without_any_feature_says_so(prediction):
+    model = FeaturePolicyClassifier(**QUICK, prediction=prediction).fit(np.zeros((12, 3)), np.arange(12) % 2)
+    assert model.n_components_ == 0
+    one = model.explain(np.ones((1, 3)))[0]
+    assert one.terms.value.shape == (2, 2)  # some draws of "mmse" do hold a feature
+    assert np.allclose(one.terms.value.sum(axis=0), model.predict_proba(np.ones((1, 3))))
+    assert one.counterfactual is None
+    assert np.allclose(one.parts.sum(axis=0) + one.unexplained, 1)
+    assert "the model has no feature" in str(one)
+    familiar = str(replace(one, familiarity=1.0))
+    assert "Present: no feature." in familiar
+    assert "No change of the substates would change it." in familiar
+
+
+def test_what_cannot_be_explained_gets_a_sentence(fitted, demo):
+    with pytest.raises(ValueError, match="y held no action in fit"):
+        FeaturePolicyClassifier(**QUICK).fit(demo.X[:80]).explain(demo.X[80:])
+    with pytest.raises(ValueError, match="X has 3 features"):
+        fitted.explain(np.zeros((1, 3)))
+    for n_nearest in (-1, 1.5, None):
+        with pytest.raises(ValueError, match="n_nearest must be a whole number"):
+            fitted.explain(demo.X[80:81], n_nearest=n_nearest)
+    for interval in (0, 1, 90, "wide"):
+        with pytest.raises(ValueError, match="interval must be a probability"):
+            fitted.explain(demo.X[80:81], interval=interval)
+    with pytest.raises(NotFittedError):
+        FeaturePolicyClassifier().explain(demo.X)
+
+
+def test_the_example_of_the_documentation_runs(capsys):
+    text = (DOCS / "explain.md").read_text()
+    exec(compile(re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1), "explain.md", "exec"), {})
+    shown = re.search(r"prints\n\n```\n(.*?)```", text, re.DOTALL).group(1)
+    printed = capsys.readouterr().out
+    # other machines round differently, and a chain is long: words, not digits
+    words = re.compile(r"[-+]?\d+\.\d+")
+    assert words.sub("", printed).splitlines()[0] == words.sub("", shown).splitlines()[0]
+    assert len(printed.splitlines()) >= 10

@@ -1,0 +1,494 @@
+"""Model files: what was saved is what is loaded, and nothing else is believed."""
+
+import json
+import os
+import pickle
+import time
+import tracemalloc
+from pathlib import Path
+
+import h5py
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import xarray
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+
+import whyact
+from tests.support.mutations import mutate, sign
+from tests.support.paths import DATA
+from whyact import AsPublished, FeaturePolicyClassifier, Priors
+from whyact.errors import DamagedFileError, ModelFileError
+from whyact.storage.model_file import SCHEMA
+from whyact.storage.netcdf import Group, Variable, check_digest, decode, encode, read_netcdf, write_netcdf
+
+QUICK = {"n_burn_in": 30, "n_draws": 20, "thin": 2, "n_chains": 2, "random_state": 0}
+pytestmark = pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
+
+
+@pytest.fixture(scope="module")
+def model(demo):
+    return FeaturePolicyClassifier(**QUICK).fit(pd.DataFrame(demo.X[:80], columns=demo.column_names), demo.y[:80])
+
+
+@pytest.fixture(scope="module")
+def file(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model.nc"
+    model.save(path)
+    return path
+
+
+@pytest.fixture
+def change(file, tmp_path):
+    """Write the file again with one thing changed, and a right digest."""
+
+    def change(edit):
+        groups = read_netcdf(file)
+        edit(groups)
+        axes = {name: give_axes(group) for name, group in groups.items()}
+        path = tmp_path / "changed.nc"
+        write_netcdf(path, axes)
+        return path
+
+    return change
+
+
+def give_axes(group):
+    """Names for the axes, which a reader does not need and a writer does."""
+    variables = {
+        name: Variable(tuple(f"{name}{i}" for i in range(found.values.ndim)), found.values, found.attributes)
+        for name, found in group.variables.items()
+    }
+    return Group(variables, group.attributes)
+
+
+# --- the same model -----------------------------------------------------------------------------------------
+
+
+def test_a_loaded_model_predicts_the_same_numbers(model, file, demo):
+    loaded = whyact.load(file)
+    X = pd.DataFrame(demo.X[80:], columns=demo.column_names)
+    for method in ("predict", "predict_proba", "familiarity", "transform"):
+        assert np.array_equal(getattr(model, method)(X), getattr(loaded, method)(X))
+    assert str(model) == str(loaded)
+    assert loaded.get_params() == model.get_params()
+    for name in ("components_", "policies_", "substates_", "observations_", "actions_", "classes_"):
+        assert np.array_equal(getattr(model, name), getattr(loaded, name)), name
+    assert loaded.feature_names_in_.tolist() == demo.column_names
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"prediction": "map", "feature_values": "real"},
+        {"decisiveness": 10.0, "max_features": 4, "start": "rows", "n_levels": 300},
+        {"sampler": AsPublished(n_indicators=50), "n_chains": 1},
+        {"priors": Priors(ibp_mass=(2, 3)), "action_weight": "dimensions", "unit": 2.0, "missing_action": "brake"},
+        {"scale_columns": True},
+        {"missing_action": np.nan, "random_state": np.random.RandomState(0)},
+    ],
+)
+def test_every_kind_of_model_comes_back(options, demo, tmp_path):
+    model = FeaturePolicyClassifier(**QUICK | options).fit(demo.X[:60], demo.y[:60])
+    model.save(tmp_path / "model.nc")
+    loaded = whyact.load(tmp_path / "model.nc")
+    assert np.array_equal(model.predict_proba(demo.X[80:]), loaded.predict_proba(demo.X[80:]))
+    assert model.posterior_.agreement() == loaded.posterior_.agreement()
+    assert not hasattr(loaded, "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[1, 0, 1, 2] * 20, [True, False] * 40, [1.0, 2.0] * 40, ["a\"'<b>", "ü 距離", "", "a,b\n"] * 20, [None] * 80],
+)
+def test_actions_keep_their_type(labels, demo, tmp_path):
+    model = FeaturePolicyClassifier(**QUICK).fit(demo.X[:80], labels)
+    model.save(tmp_path / "model.nc")
+    loaded = whyact.load(tmp_path / "model.nc")
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    assert len(model.classes_) == 0 or loaded.predict(demo.X[80:]).dtype.kind == model.predict(demo.X[80:]).dtype.kind
+
+
+def test_missing_entries_come_back(demo, tmp_path):
+    X = demo.X[:60].copy()
+    X[::7, 3] = np.nan
+    model = FeaturePolicyClassifier(**QUICK).fit(X, demo.y[:60])
+    model.save(tmp_path / "model.nc")
+    assert np.array_equal(whyact.load(tmp_path / "model.nc").observations_, X, equal_nan=True)
+
+
+def test_a_loaded_model_draws_more_as_the_saved_one_would(model, file, demo):
+    X = pd.DataFrame(demo.X[:80], columns=demo.column_names)
+    loaded = whyact.load(file).set_params(warm_start=True, n_draws=40).fit(X, demo.y[:80])
+    straight = FeaturePolicyClassifier(**QUICK | {"n_draws": 40}).fit(X, demo.y[:80])
+    assert np.array_equal(loaded.predict_proba(X), straight.predict_proba(X))
+    assert loaded.posterior_.n_draws == 20
+
+
+def test_models_of_many_chains_come_back(demo, tmp_path):
+    model = FeaturePolicyClassifier(n_burn_in=2, n_draws=1, thin=1, n_chains=30, random_state=0)
+    model.fit(demo.X[:20], demo.y[:20]).save(tmp_path / "model.nc")
+    assert whyact.load(tmp_path / "model.nc").posterior_.n_chains == 30
+
+
+def test_what_is_set_after_the_fit_does_not_change_the_model(demo, tmp_path):
+    model = FeaturePolicyClassifier(**QUICK).fit(demo.X[:60], demo.y[:60])
+    expected = model.predict_proba(demo.X[80:])
+    model.set_params(decisiveness=5.0, n_levels=50, max_prediction_draws=2, n_draws=1000)
+    model.save(tmp_path / "model.nc")
+    assert np.array_equal(whyact.load(tmp_path / "model.nc").predict_proba(demo.X[80:]), expected)
+
+
+def test_a_shape_that_does_not_fit_is_not_saved(demo, tmp_path):
+    model = FeaturePolicyClassifier(**QUICK).fit(demo.X[:60], demo.y[:60])
+    model.shape_ = (5, 5)
+    with pytest.raises(ModelFileError, match=r"shape_: \(5, 5\) does not fit to 36 columns"):
+        model.save(tmp_path / "model.nc")
+    assert not hasattr(model.fit(demo.X[:60, :10], demo.y[:60]), "shape_")
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="this system has no /dev/shm")
+def test_memory_disks_hold_files_like_others(model, file):
+    path = Path("/dev/shm") / f"whyact-test-{os.getpid()}.nc"
+    try:
+        for _ in range(2):
+            model.save(path)
+        assert path.read_bytes() == file.read_bytes()
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def test_who_may_read_a_file_is_the_users_choice(model, tmp_path):
+    old = os.umask(0o077)
+    try:
+        model.save(tmp_path / "private.nc")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "private.nc").stat().st_mode & 0o777 == 0o600
+    model.save(tmp_path / "private.nc")
+    assert (tmp_path / "private.nc").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_same_model_gives_the_same_file(model, file, tmp_path):
+    model.save(tmp_path / "again.nc")
+    assert (tmp_path / "again.nc").read_bytes() == file.read_bytes()
+
+
+def test_shape_of_pictures_is_kept(model, tmp_path):
+    loaded = pickle.loads(pickle.dumps(model))
+    loaded.shape_ = (6, 6)
+    loaded.save(tmp_path / "model.nc")
+    assert whyact.load(tmp_path / "model.nc").shape_ == (6, 6)
+
+
+# --- other programs -----------------------------------------------------------------------------------------
+
+
+def test_no_special_file_is_read():
+    with pytest.raises(ModelFileError, match="it is no regular file"):
+        whyact.load("/dev/zero")
+
+
+def test_xarray_and_arviz_read_the_file_without_whyact(model, file, demo):
+    import arviz_stats
+
+    tree = xarray.open_datatree(file)
+    assert tree.attrs["whyact_schema"] == SCHEMA
+    posterior = model.posterior_
+    assert np.allclose(tree["posterior"]["noise_variance"], posterior.traces["noise_variance"], rtol=1e-12)
+    assert np.allclose(tree["posterior"]["weight_scale"], posterior.traces["weight_scale"], rtol=1e-12)
+    first = posterior.state(0, 0)
+    splits = tree["features"]["row_splits"].values
+    assert np.allclose(tree["features"]["features"][splits[0] : splits[1]], first.features, rtol=1e-12)
+    assert np.allclose(tree["features"]["substates"][splits[0] : splits[1]], first.substates, atol=1e-6)
+    assert tree["features"]["column"].values.tolist() == demo.column_names
+    assert tree["features"]["action"].values.tolist() == model.classes_.tolist()
+    summary = arviz_stats.summary(tree, var_names=["noise_variance", "n_features"])
+    assert np.isfinite(summary["r_hat"].astype(float)).any()
+    tree.close()
+
+
+def test_joblib_keeps_a_pipeline(demo, tmp_path):
+    pipeline = make_pipeline(MaxAbsScaler(), FeaturePolicyClassifier(**QUICK)).fit(demo.X[:80], demo.y[:80])
+    joblib.dump(pipeline, tmp_path / "pipeline.joblib")
+    loaded = joblib.load(tmp_path / "pipeline.joblib")
+    assert np.array_equal(loaded.predict_proba(demo.X[80:]), pipeline.predict_proba(demo.X[80:]))
+
+
+# --- versions -----------------------------------------------------------------------------------------------
+
+FROZEN = DATA / "model-schema-1.nc"
+
+
+def test_the_frozen_file_of_schema_1_is_read():
+    """A file that whyact 0.1.0 wrote; every later version must read it. Never write it anew."""
+    model = whyact.load(FROZEN)
+    expected = json.loads(FROZEN.with_suffix(".json").read_text())
+    assert model.classes_.tolist() == expected["classes"]
+    assert model.get_params()["n_burn_in"] == expected["n_burn_in"]
+    assert np.allclose(model.components_, expected["components"], rtol=1e-12)
+    assert np.allclose(model.policies_, expected["policies"], rtol=1e-12)
+    assert np.allclose(model.predict_proba(np.array(expected["X"])), expected["probabilities"], rtol=1e-6)
+
+
+def test_a_newer_file_is_refused(change):
+    def edit(groups):
+        groups["/"].attributes.update(whyact_schema=SCHEMA + 1, whyact_version="9.0")
+
+    with pytest.raises(ModelFileError, match=r"written by a newer whyact \(9\.0, schema 2; .*: install that version"):
+        whyact.load(change(edit))
+
+
+# --- what cannot be saved -----------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_saved_is_said(model, demo, tmp_path):
+    with pytest.raises(NotFittedError):
+        FeaturePolicyClassifier().save(tmp_path / "model.nc")
+    with pytest.raises(ModelFileError, match=r"the folder .* does not exist"):
+        model.save(tmp_path / "no" / "model.nc")
+    with pytest.raises(ModelFileError, match=r"cannot be written: Is a directory"):
+        model.save(tmp_path)
+    bad = FeaturePolicyClassifier(**QUICK).fit(demo.X[:80], ["a\0b", "c"] * 40)
+    with pytest.raises(ModelFileError, match=r"y: the action .* holds a zero character"):
+        bad.save(tmp_path / "model.nc")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_leaves_the_old_file(model, file, tmp_path, monkeypatch):
+    path = tmp_path / "model.nc"
+    model.save(path)
+    before = path.read_bytes()
+
+    def fail(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(ModelFileError, match="cannot be written: No space left on device"):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["model.nc"]
+
+
+# --- hostile files ------------------------------------------------------------------------------------------
+
+
+def test_files_that_are_not_there_or_something_else(tmp_path):
+    with pytest.raises(ModelFileError, match="there is no file"):
+        whyact.load(tmp_path / "no.nc")
+    with pytest.raises(ModelFileError, match="cannot be read: Is a directory"):
+        whyact.load(tmp_path)
+    for content in (b"", b"\x89PNG", pickle.dumps({"a": 1}), b"CDF\x01" + bytes(100), b"\x89HDF\r\n\x1a\n"):
+        (tmp_path / "x.nc").write_bytes(content)
+        with pytest.raises(ModelFileError, match=r"x\.nc is not a model of whyact: "):
+            whyact.load(tmp_path / "x.nc")
+    write_netcdf(tmp_path / "x.nc", {"/": Group({}, {"title": "something"})})
+    with pytest.raises(ModelFileError, match="another kind of netCDF file"):
+        whyact.load(tmp_path / "x.nc")
+
+
+def set_values(group, name, edit):
+    def change_values(groups):
+        found = groups[group].variables[name]
+        values = found.values.copy()
+        result = edit(values)
+        groups[group].variables[name] = found._replace(values=values if result is None else result)
+
+    return change_values
+
+
+def set_attribute(name, value):
+    return lambda groups: groups["/"].attributes.update({name: value})
+
+
+def set_setting(name, value):
+    def edit(groups):
+        settings = json.loads(groups["/"].attributes["settings"])
+        groups["/"].attributes["settings"] = json.dumps(settings | {name: value})
+
+    return edit
+
+
+def put(index, value):
+    def edit(values):
+        values[index] = value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "sentence"),
+    [
+        (set_values("features", "policies", put((0, 0), 0.9999)), "a policy does not sum to one"),
+        (set_values("features", "policies", put((0, 0), -0.5)), "no probabilities"),
+        (set_values("features", "policies", put((0, 0), np.nan)), "no probabilities"),
+        (set_values("features", "policies", lambda v: v[:, :-1]), "'policies' does not fit"),
+        (set_values("features", "policies", lambda v: v.astype(np.float32)), "of another kind"),
+        (set_values("features", "features", put((0, 0), -1.0)), "not positive"),
+        (set_values("features", "features", put((0, 0), np.inf)), "not all numbers"),
+        (set_values("features", "features", lambda v: v[:-1]), "does not fit|is wrong"),
+        (set_values("features", "substates", put((0, 0), 100)), "not on their grid"),
+        (set_values("features", "substates", lambda v: v.astype(np.uint16)), "of another kind"),
+        (set_values("features", "row_splits", put(1, 10**9)), "'row_splits' is wrong"),
+        (set_values("features", "row_splits", put(1, -1)), "'row_splits' is wrong"),
+        (set_values("features", "row_splits", lambda v: v[:-1]), "'row_splits' is wrong"),
+        (set_values("features", "action", lambda v: v[::-1].copy()), "'action' is not sorted"),
+        (set_values("features", "action", lambda v: v[:-1]), "does not fit|without a name"),
+        (set_values("features", "column", put(0, "ahead 5 left 3")), "has a name twice"),
+        (set_values("features", "column", lambda v: v[:-1]), "'column' does not fit"),
+        (set_values("demonstrations", "actions", put(0, 5)), "an action without a name"),
+        (set_values("demonstrations", "actions", lambda v: v[:-1]), "'actions' does not fit"),
+        (set_values("demonstrations", "observations", put((0, 0), np.inf)), "not all numbers"),
+        (set_values("posterior", "noise_variance", put((0, 0), -1.0)), "'noise_variance' is not positive"),
+        (set_values("posterior", "n_features", put((0, 0), 1.0)), "'row_splits' is wrong"),
+        (set_values("sample_stats", "lp", put((0, 0), np.nan)), "not a number in each draw"),
+        (set_values("chain_ends/0", "rng", put(3, 2)), "random numbers"),
+        (set_values("chain_ends/0", "scalars", lambda v: v[:-1]), "do not fit"),
+        (set_values("chain_ends/0", "substates", lambda v: v[:, :-1]), "'substates' does not fit"),
+        (lambda groups: groups.pop("chain_ends/1"), "the last states of its chains are missing"),
+        (lambda groups: groups.pop("features"), "the group 'features' is missing"),
+        (lambda groups: groups["features"].variables.pop("policies"), "'policies' is missing"),
+        (set_attribute("settings", "{"), "not JSON"),
+        (set_attribute("settings", "[" * 5000), "not JSON"),
+        (set_attribute("settings", "[]"), "not a table"),
+        (set_attribute("settings", 3), "'settings' is missing"),
+        (set_setting("__class__", "os.system"), "unknown option '__class__'"),
+        (set_setting("n_levels", -3), "an option with a wrong value"),
+        (set_setting("priors", {"priors": {"ibp_mass": [-1, 1]}}), "an option with a wrong value"),
+        (set_setting("priors", {"priors": {"unknown": [1, 1]}}), "an option with a wrong value"),
+        (set_setting("sampler", {"as_published": {"n_indicators": 0}}), "an option with a wrong value"),
+        (set_setting("n_levels", 50), "does not fit to 'settings'"),
+        (set_attribute("unit", 0.0), "'unit' is wrong"),
+        (set_attribute("unit", "metre"), "'unit' is wrong"),
+        (set_attribute("action_weight", np.nan), "'action_weight' is wrong"),
+        (set_attribute("entropy", np.arange(3)), "'entropy' is wrong"),
+        (set_attribute("shape", np.array([5, 7])), "'shape' does not fit"),
+        (set_attribute("shape", "abc"), "'shape' is wrong"),
+        (set_attribute("shape", np.inf), "'shape' is wrong"),
+        (set_attribute("libraries", 3), "'libraries' is missing"),
+        (set_setting("decisiveness", 10**400), "does not fit together"),
+        (set_attribute("whyact_schema", 0), "another kind of netCDF file"),
+    ],
+)
+def test_a_file_with_a_right_digest_and_wrong_content_is_refused(change, edit, sentence):
+    with pytest.raises(ModelFileError, match=sentence) as error:
+        whyact.load(change(edit))
+    assert "\n" not in str(error.value)
+
+
+def save_hdf5(path, build):
+    with h5py.File(path, "w") as file:
+        build(file)
+    path.write_bytes(sign(path.read_bytes()))
+    return path
+
+
+def nest(file):
+    place = file
+    for _ in range(500):
+        place = place.create_group("g")
+
+
+def make_cycle(file):
+    file.create_group("a")["self"] = file["/"]
+
+
+def make_external(file):
+    Path(file.filename + ".raw").write_bytes(bytes(80))
+    file.create_dataset("x", (10,), "f8", external=[(file.filename + ".raw", 0, 80)])
+
+
+def make_virtual(file):
+    layout = h5py.VirtualLayout(shape=(10,), dtype="f8")
+    layout[:] = h5py.VirtualSource(file.filename + ".other", "x", shape=(10,))
+    file.create_virtual_dataset("x", layout)
+
+
+def make_object_reference(file):
+    file.create_dataset("x", (1,), dtype=h5py.ref_dtype)
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (lambda file: file.create_dataset("x", (10**9, 10**9), "f8", chunks=(1, 1000)), "declares a size"),
+        (
+            lambda file: file.create_dataset("x", (10**10,), "f8", chunks=(10**8,), compression="gzip"),
+            "too large|declares",
+        ),
+        (lambda file: file.attrs.create("x", np.zeros(5000)), "another kind"),
+        (lambda file: [file.create_group(f"g{i}") for i in range(6000)], "more than 5000 groups"),
+        (
+            lambda file: file.create_dataset("x", (2_000_000, 2), "S1", chunks=True, compression="gzip"),
+            "declares a size",
+        ),
+        (lambda file: [file.attrs.create(f"a{i}", i) for i in range(60)], "more than 50 attributes"),
+        (nest, "nested too deep"),
+        (make_cycle, "nested too deep|more than"),
+        (lambda file: file.__setitem__("x", h5py.SoftLink("/elsewhere")), "a link to elsewhere"),
+        (lambda file: file.__setitem__("x", h5py.ExternalLink("other.h5", "/")), "a link to elsewhere"),
+        (make_external, "stored in other files"),
+        (make_virtual, "stored in other files"),
+        (make_object_reference, "neither numbers nor text"),
+        (lambda file: file.create_dataset("x", (2,), dtype=[("a", "f8"), ("b", "i4")]), "neither numbers nor text"),
+        (lambda file: file.create_dataset("x", data=["text"]), "neither numbers nor text"),
+        (lambda file: file.create_dataset("x", (100,), "f8", compression="lzf"), "a filter that is not known"),
+        (lambda file: file.__setitem__("x", np.dtype("f8")), "neither a group nor an array"),
+    ],
+)
+def test_hostile_hdf5_is_refused_quickly_in_little_memory(build, sentence, tmp_path):
+    path = save_hdf5(tmp_path / "hostile.nc", build)
+    tracemalloc.start()
+    started = time.perf_counter()
+    with pytest.raises(ModelFileError, match=sentence):
+        whyact.load(path)
+    assert time.perf_counter() - started < 10  # seconds; a hang, not a measure of speed
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
+
+
+def test_compression_never_passes_what_a_reader_allows(tmp_path):
+    zeros = {"/": Group({}, {}), "x": Group({"x": Variable(("a",), np.zeros(4_000_000))}, {})}
+    write_netcdf(tmp_path / "zeros.nc", zeros)
+    assert np.array_equal(read_netcdf(tmp_path / "zeros.nc")["x"].variables["x"].values, np.zeros(4_000_000))
+
+
+def test_texts_of_any_kind_come_back():
+    texts = np.array(["", "a", "ü 距離 🙂", "x" * 1000, "</script>", "line\nbreak"])
+    groups = {"/": Group({"t": Variable(("n",), texts)}, {"title": "ü", "number": 3, "numbers": np.arange(3)})}
+    found = decode(encode(groups, compress=True))["/"]
+    assert found.variables["t"].values.tolist() == texts.tolist()
+    assert found.attributes["title"] == "ü"
+    assert found.attributes["number"] == 3
+    assert found.attributes["numbers"].tolist() == [0, 1, 2]
+
+
+# --- fuzzing ------------------------------------------------------------------------------------------------
+# The large version, 10,000 files of each kind, is benchmarks/fuzzing.py.
+
+
+def test_no_mutated_file_is_believed(file):
+    content = file.read_bytes()
+    for seed in range(500):
+        mutated = mutate(np.random.default_rng(seed), content)
+        if mutated != content:
+            with pytest.raises(DamagedFileError):
+                check_digest(mutated)
+
+
+def test_mutated_files_with_a_right_digest_crash_nothing(file, tmp_path):
+    body = check_digest(file.read_bytes())
+    path = tmp_path / "mutated.nc"
+    n_read = 0
+    for seed in range(400):
+        path.write_bytes(sign(mutate(np.random.default_rng(seed), body)))
+        try:
+            model = whyact.load(path)
+        except ModelFileError:
+            continue
+        n_read += 1
+        assert np.allclose(model.policies_.sum(axis=1), 1)
+    assert n_read < 200  # a flipped bit inside of a number can be a legal number
