@@ -4,7 +4,7 @@ BIN := .venv/bin
 # one thread for BLAS: chains run in parallel processes, and the sums do not depend on the machine's cores
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test bench lint calibration experiment picture lock clean
+.PHONY: demo test test-all bench lint calibration experiment picture lock clean
 
 .venv/installed: pyproject.toml requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "whyact needs Python 3.11 or later; set PYTHON=...")'
@@ -16,8 +16,13 @@ export OPENBLAS_NUM_THREADS ?= 1
 demo: .venv/installed
 	$(BIN)/whyact demo
 
+# what a change should pass, in about six minutes on two cores
 test: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
+
+# and what is long by nature: Geweke's tests, cold compilation, kills, whole studies
+test-all: test
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 -m long
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -31,15 +36,15 @@ bench: .venv/installed
 
 # simulation-based calibration at its large size, about five minutes
 calibration: .venv/installed
-	$(BIN)/python -m pytest -m large -s tests/test_calibration.py
+	$(BIN)/python -m pytest -m large -s tests/sampler/test_calibration.py
 
-# the paper's simulation study with 20 runs a cell, its arguments about other models, and their pages; the rows are
-# stored, so this only runs what is missing (two and a half hours for all of it, with RESULTS=folder)
+# the paper's simulation study with 20 runs per cell, its arguments about other models, and all pages; the rows are
+# stored, so this runs only what is missing (everything takes two and a half hours, with RESULTS=folder)
 RESULTS ?= docs/results
 experiment: .venv/installed
-	$(BIN)/python -m experiments.simulations --runs 20 --seed 1702 --out $(RESULTS)/simulations
+	$(BIN)/python -m experiments.simulations --runs 20 --random-state 1702 --out $(RESULTS)/simulations
 	$(BIN)/python -m experiments.page $(RESULTS)/simulations --out docs/results/simulations.md
-	$(BIN)/python -m experiments.alternatives --runs 21 --seed 2404 --out $(RESULTS)/alternatives
+	$(BIN)/python -m experiments.alternatives --runs 21 --random-state 2404 --out $(RESULTS)/alternatives
 	$(BIN)/python -m experiments.page $(RESULTS)/alternatives --out docs/results/alternatives.md
 	$(BIN)/python -m experiments.page $(RESULTS)/driving --out docs/results/driving.md
 

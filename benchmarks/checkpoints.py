@@ -1,12 +1,13 @@
 """What checkpoints cost: the share of a run that is spent on writing them.
 
-Two runs: the shipped demo, whose sweeps are quick, and 300 x 2730 observations, whose draws are large. Each with a
-checkpoint every 5 seconds (the default is 60) and the bound of 2% in force, and the cost of a single checkpoint.
+Two runs: the shipped demo, whose sweeps are quick, and 300 x 2730 observations, whose draws are large. Each writes a
+checkpoint every 5 seconds (the default is 60), within the limit of 2% of the time. Also the cost of one checkpoint.
 """
 
 import tempfile
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +18,12 @@ from whyact.storage.checkpoint import Checkpoints
 EVERY = 5.0  # seconds
 
 
-def measure(name: str, X, y, **options) -> None:
+def measure(name: str, X: np.ndarray, y: np.ndarray, **options: Any) -> None:
+    """Fit with checkpoints, and print what they cost."""
     costs = []
     write = Checkpoints.write
 
-    def timed(self, *arguments):
+    def timed(self: Checkpoints, *arguments: Any) -> None:
         started = time.perf_counter()
         write(self, *arguments)
         costs.append(time.perf_counter() - started)
@@ -44,6 +46,7 @@ def measure(name: str, X, y, **options) -> None:
 
 
 def main() -> None:
+    """Measure both runs."""
     warnings.simplefilter("ignore", ChainsDisagreeWarning)
     demo = load_demo()
     measure("demo, 80 x 36", demo.X[:80], demo.y[:80], n_burn_in=5_000, n_draws=60_000)

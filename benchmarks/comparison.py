@@ -13,6 +13,7 @@ from whyact.simulation import draw_ground_truth
 
 
 def main() -> None:
+    """Time the command on a file of simulated demonstrations."""
     truth = draw_ground_truth(np.random.default_rng(0), 9, 20.0, n_rows=500)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "demos.csv"

@@ -2,33 +2,39 @@
 
     python benchmarks/driving.py 0011.npz --runs 3
 
-The file holds grids cast from labelled boxes (see docs/driving.md); with --kitti ROOT and --scene N it is LIDAR scans.
+The file holds grids cast from labelled boxes (see docs/driving.md); --kitti ROOT and --scene N read LIDAR scans.
 Accuracy is that of MMSE, on random rows and on blocks of frames held out. Last comes the time of 500 sweeps of a chain
 on all observations, in one process.
 """
 
 import argparse
+import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `experiments`
 from experiments.driving.scenes import DrivingScene, read_boxes_scene, read_kitti_scene
-from experiments.driving.study import OPTIONS, fit_ours, hold_out
+from experiments.driving.splits import hold_out
+from experiments.driving.study import OPTIONS, fit_ours
 from whyact import FeaturePolicyClassifier
+from whyact.comparison.folds import Fold
 
 SEED = 7  # not the study's
 
 
-def divide_by_residuals(scene: DrivingScene, fold) -> np.ndarray:
-    """Noise per cell: each cell divided by the root mean square of what a first fit leaves over in it."""
+def divide_by_residuals(scene: DrivingScene, fold: Fold) -> np.ndarray:
+    """Noise per cell: each cell divided by the root mean square of what a first fit leaves unexplained in it."""
     model = fit_ours(scene, fold, OPTIONS)
     residual = scene.observations[fold.train] - model.inverse_transform(model.substates_)
     squares = np.mean(residual**2, axis=0)
     return scene.observations / np.sqrt(squares + 0.1 * squares.mean())
 
 
-VARIANTS = {
+VARIANTS: dict[str, dict[str, Any] | str] = {  # other options, or other observations
     "as in the study": {},
     "the paper's mixture (decisiveness 1)": {"decisiveness": 1.0},
     "decisiveness 30": {"decisiveness": 30.0},
@@ -44,18 +50,24 @@ VARIANTS = {
 }
 
 
-def run_variant(change, scene: DrivingScene, splits: tuple[str, ...], n_runs: int) -> list[str]:
+def change_observations(change: dict[str, Any] | str, scene: DrivingScene, fold: Fold) -> np.ndarray:
+    """The observations that a variant learns from."""
+    if change == "raw":
+        return scene.raw
+    return divide_by_residuals(scene, fold) if change == "cells" else scene.observations
+
+
+def run_variant(change: dict[str, Any] | str, scene: DrivingScene, splits: tuple[str, ...], n_runs: int) -> list[str]:
+    """Accuracy for each split, numbers of features, and mean time of a fit."""
     options = {**OPTIONS, **change} if isinstance(change, dict) else OPTIONS
     cells, sizes, seconds = [], [], []
     for split in splits:
         accuracies = []
         for run in range(n_runs):
             fold = hold_out(scene, split, run, SEED)
-            X = {"raw": lambda: scene.raw, "cells": lambda f=fold: divide_by_residuals(scene, f)}.get(
-                change if isinstance(change, str) else "", lambda: scene.observations
-            )()
+            X = change_observations(change, scene, fold)
             start = time.perf_counter()
-            model = fit_ours(DrivingScene(**{**vars(scene), "observations": X}), fold, options)
+            model = fit_ours(replace(scene, observations=X), fold, options)
             seconds.append(time.perf_counter() - start)
             sizes.append(model.n_components_)
             accuracies.append(np.mean(model.predict(X[fold.test]) == scene.actions[fold.test]))
@@ -64,6 +76,7 @@ def run_variant(change, scene: DrivingScene, splits: tuple[str, ...], n_runs: in
 
 
 def print_time_of_500_sweeps(scene: DrivingScene) -> None:
+    """Time a chain on all observations."""
     options = {**OPTIONS, "n_chains": 1, "n_burn_in": 350, "n_draws": 150, "random_state": 0}
     X, y = scene.observations, scene.actions
     start = time.perf_counter()
@@ -73,6 +86,7 @@ def print_time_of_500_sweeps(scene: DrivingScene) -> None:
 
 
 def main() -> None:
+    """Run all variants, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("boxes", nargs="?", type=Path)
     parser.add_argument("--kitti", type=Path)

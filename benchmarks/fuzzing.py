@@ -1,9 +1,9 @@
-"""Load 10,000 damaged model files, once as they are and once with a right digest, as an attacker would make them.
+"""Load 10,000 damaged model files, once as they are and once with a correct digest, as an attacker would make them.
 
     python benchmarks/fuzzing.py [number]
 
-Each is loaded in a child process with 4 GB of address space; one that crashes or hangs is counted, and the next
-child goes on behind it.
+Each is loaded in a child process with 4 GB of address space. One that crashes or hangs is counted, and the next child
+continues with the file after it.
 """
 
 import os
@@ -14,10 +14,11 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `tests.support`
 import whyact
 from tests.support.mutations import mutate, sign
 from whyact.errors import ModelFileError
@@ -27,8 +28,8 @@ ADDRESS_SPACE = 4 * 2**30
 HANG = 10  # seconds
 
 
-def load_some(numbers: range, content: bytes, signed: bool, report) -> None:
-    """Load damaged files one after the other, and put down what came of each."""
+def load_some(numbers: range, content: bytes, signed: bool, report: IO[str]) -> None:
+    """Load damaged files one after the other, and write down the outcome of each."""
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.nc"
@@ -48,6 +49,7 @@ def load_some(numbers: range, content: bytes, signed: bool, report) -> None:
 
 
 def fuzz(n_files: int, content: bytes, signed: bool) -> None:
+    """Load all damaged files in child processes, and print how often each outcome occurred."""
     outcomes: dict[str, int] = {}
     slowest = 0.0
     first = 0
@@ -73,11 +75,12 @@ def fuzz(n_files: int, content: bytes, signed: bool) -> None:
             print(f"  file {first} ended its process: {os.waitstatus_to_exitcode(status)}", flush=True)
             first += 1
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    what = "with a right digest" if signed else "as they are"
+    what = "with a correct digest" if signed else "as they are"
     print(f"{n_files} damaged files {what}: {outcomes}, slowest {slowest:.2f} s, peak memory {peak:.0f} MB", flush=True)
 
 
 def main() -> None:
+    """Fit a small model, damage its file, and load it."""
     n_files = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     demo = whyact.load_demo()
     warnings.simplefilter("ignore", whyact.ChainsDisagreeWarning)

@@ -9,8 +9,20 @@ import math
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from whyact.model import State
 
-def sweep(rng, state, Z, actions, n_levels, sparsity=(1.0, 1.0), weight_prior=(1.0, 1.0), noise=(1000.0, 1.0)):
+
+def sweep(
+    rng: np.random.Generator,
+    state: State,
+    Z: np.ndarray,
+    actions: np.ndarray,
+    n_levels: int,
+    sparsity: tuple[float, float] = (1.0, 1.0),
+    weight_prior: tuple[float, float] = (1.0, 1.0),
+    noise: tuple[float, float] = (1000.0, 1.0),
+) -> State:
+    """One sweep through all conditionals."""
     substates, features, policies = state.substates.T.copy(), state.features.copy(), state.policies.copy()
     variance, gamma = state.noise_variance, state.weight_scale
     n_rows, n_features = substates.shape
@@ -23,8 +35,8 @@ def sweep(rng, state, Z, actions, n_levels, sparsity=(1.0, 1.0), weight_prior=(1
             rest = Z[n] - substates[n] @ features + substates[n, k] * features[k]
             log_weight = -np.sum((rest - levels[:, None] * features[k]) ** 2, axis=1) / (2 * variance)
             total = substates[n].sum() - substates[n, k] + levels
-            spoken = substates[n] @ policies[:, actions[n]] + (levels - substates[n, k]) * policies[k, actions[n]]
-            log_weight += np.log(np.where(total > 0, spoken / np.where(total > 0, total, 1), 1 / policies.shape[1]))
+            votes = substates[n] @ policies[:, actions[n]] + (levels - substates[n, k]) * policies[k, actions[n]]
+            log_weight += np.log(np.where(total > 0, votes / np.where(total > 0, total, 1), 1 / policies.shape[1]))
             n_zero = np.sum(substates[:, k] == 0) - (substates[n, k] == 0)
             log_weight[0] += math.log(n_zero + sparsity[0])
             log_weight[1:] += math.log((n_rows - 1 - n_zero + sparsity[1]) / (n_levels - 1))

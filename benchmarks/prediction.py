@@ -7,13 +7,13 @@ import warnings
 import numpy as np
 
 from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier
-from whyact.simulation import draw_ground_truth
+from whyact.simulation import GroundTruth, draw_ground_truth
 
 N_FEATURES, N_DIMENSIONS = 8, 30
 
 
-def fit_model():
-    """A model of the paper's design at 20 dB, and new rows from the same teacher's world."""
+def fit_model() -> tuple[FeaturePolicyClassifier, GroundTruth, np.random.Generator]:
+    """A model of a data set of the paper's design at 20 dB, the truth, and random numbers for new rows."""
     rng = np.random.default_rng(0)
     truth = draw_ground_truth(rng, N_FEATURES, 20, n_rows=80, n_dimensions=N_DIMENSIONS)
     model = FeaturePolicyClassifier(
@@ -22,7 +22,7 @@ def fit_model():
     return model, truth, rng
 
 
-def draw_rows(rng, truth, n_rows):
+def draw_rows(rng: np.random.Generator, truth: GroundTruth, n_rows: int) -> np.ndarray:
     """New rows: the substates of the training rows in other combinations, and new noise."""
     picks = rng.integers(0, len(truth.substates), (n_rows, N_FEATURES))
     substates = np.take_along_axis(truth.substates, picks, axis=0)
@@ -30,7 +30,8 @@ def draw_rows(rng, truth, n_rows):
     return substates @ truth.features + np.sqrt(truth.noise_variance) * noise
 
 
-def main():
+def main() -> None:
+    """Print rows per second, and the time for one row."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     options = parser.parse_args()

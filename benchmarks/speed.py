@@ -9,20 +9,25 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 
 import literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from whyact.model import Priors, State, make_demonstrations, make_target
+from whyact.model import Demonstrations, Priors, State, Target, make_demonstrations, make_target
+from whyact.sampler.chain import run_chains
 from whyact.sampler.sweep import run_sweeps
 from whyact.simulation import draw_ground_truth
 
 SIZES = ((80, 30, 9, 100), (300, 2730, 31, 100))
 
 
-def settle(n_rows, n_dimensions, n_features, n_levels, n_sweeps=60):
-    """Data of the paper's design at 20 dB, and a chain's state near the truth."""
+Setting = tuple[np.random.Generator, State, Demonstrations, Target]
+
+
+def settle(n_rows: int, n_dimensions: int, n_features: int, n_levels: int, n_sweeps: int = 60) -> Setting:
+    """Data of the paper's design at 20 dB, and the state of a chain near the truth."""
     rng = np.random.default_rng(0)
     truth = draw_ground_truth(rng, n_features, 20, n_rows=n_rows, n_dimensions=n_dimensions)
     unit = np.sqrt(np.mean(truth.observations**2)) / 0.25
@@ -44,7 +49,7 @@ def settle(n_rows, n_dimensions, n_features, n_levels, n_sweeps=60):
     return rng, state, data, target
 
 
-def seconds(function, n_repeats):
+def seconds(function: Callable[[], object], n_repeats: int) -> float:
     """Time one call, from a loop long enough for the clock."""
     start = time.perf_counter()
     for _ in range(n_repeats):
@@ -52,19 +57,25 @@ def seconds(function, n_repeats):
     return (time.perf_counter() - start) / n_repeats
 
 
-def alternate(first, second, n_rounds, first_repeats, second_repeats):
-    """Time two functions in turns; return the medians of both and of their ratio."""
+def alternate(
+    first: Callable[[], object], second: Callable[[], object], n_rounds: int, first_repeats: int, second_repeats: int
+) -> tuple[float, float, float]:
+    """Time two functions in turn; return the medians of both and of their ratio."""
     pairs = np.array([(seconds(first, first_repeats), seconds(second, second_repeats)) for _ in range(n_rounds)])
-    return (*np.median(pairs, axis=0), np.median(pairs[:, 0] / pairs[:, 1]))
+    ours, theirs = np.median(pairs, axis=0).tolist()
+    return ours, theirs, float(np.median(pairs[:, 0] / pairs[:, 1]))
 
 
-def make_sweeper(rng, state, data, target, n_sweeps):
+def make_sweeper(
+    rng: np.random.Generator, state: State, data: Demonstrations, target: Target, n_sweeps: int
+) -> Callable[[], object]:
     """A function that runs `n_sweeps` sweeps from the same state."""
     weights = np.ones(n_sweeps)
     return lambda: run_sweeps(rng, state, weights, data, target)
 
 
-def compare_sizes():
+def compare_sizes() -> None:
+    """A sweep against its matrix products, and against literal NumPy."""
     for size in SIZES:
         rng, state, data, target = settle(*size)
         small = size[1] < 100
@@ -78,8 +89,10 @@ def compare_sizes():
         print(f"  literal NumPy {1e3 * slow:.1f} ms: {ratio * n_sweeps:.0f} times the sweep")
 
 
-def make_literal(rng, state, data, n_levels):
-    def sweep():
+def make_literal(rng: np.random.Generator, state: State, data: Demonstrations, n_levels: int) -> Callable[[], None]:
+    """A function that runs one sweep of the literal version."""
+
+    def sweep() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             literal.sweep(rng, state, data.observations, data.actions, n_levels)
@@ -87,14 +100,17 @@ def make_literal(rng, state, data, n_levels):
     return sweep
 
 
-def make_products(state, data):
-    def products():
+def make_products(state: State, data: Demonstrations) -> Callable[[], object]:
+    """A function that computes the two matrix products of a sweep."""
+
+    def products() -> object:
         return data.observations @ state.features.T, state.substates @ data.observations
 
     return products
 
 
-def compare_levels():
+def compare_levels() -> None:
+    """Ten times the levels."""
     few, many = (make_sweeper(*settle(80, 30, 9, n_levels), 50) for n_levels in (100, 1000))
     print(f"L = 1000 against L = 100, (N, D, K) = (80, 30, 9): {alternate(many, few, 15, 3, 3)[2]:.2f} times the time")
     few, many = (make_sweeper(*settle(300, 2730, 31, n_levels), 3) for n_levels in (100, 1000))
@@ -103,17 +119,16 @@ def compare_levels():
     )
 
 
-def compare_rows():
+def compare_rows() -> None:
+    """Ten times the rows."""
     few, many = (make_sweeper(*settle(n_rows, 30, 9, 100), 20) for n_rows in (80, 800))
     print(f"800 rows against 80, (D, K, L) = (30, 9, 100): {alternate(many, few, 15, 1, 5)[2]:.2f} times the time")
     few, many = (make_sweeper(*settle(n_rows, 30, 9, 100), 5) for n_rows in (1000, 10000))
     print(f"10000 rows against 1000, (D, K, L) = (30, 9, 100): {alternate(many, few, 7, 1, 1)[2]:.2f} times the time")
 
 
-def measure_memory(n_rows, n_dimensions, n_features, n_sweeps):
+def measure_memory(n_rows: int, n_dimensions: int, n_features: int, n_sweeps: int) -> None:
     """Fit in this process, and print its peak memory above what it had before, in units of the data."""
-    from whyact.sampler.chain import run_chains
-
     rng, _, data, target = settle(40, 20, 3, 100)
     run_chains(np.random.SeedSequence(0), data, target, Priors(), n_chains=2, n_burn_in=10, n_draws=10, thin=1)
     truth = draw_ground_truth(rng, n_features, 20, n_rows=n_rows, n_dimensions=n_dimensions)
@@ -136,12 +151,14 @@ def measure_memory(n_rows, n_dimensions, n_features, n_sweeps):
     print(f"  = {(peak - draws) / 1e6 / size:.2f} times the data ({size:.0f} MB) plus the draws ({draws / 1e6:.0f} MB)")
 
 
-def resident(name):
+def resident(name: str) -> int:
+    """Bytes of memory of this process, now ("VmRSS") or at the peak ("VmHWM")."""
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith(name))
 
 
-def main():
+def main() -> None:
+    """Print all ratios, then the memory of fits in processes of their own."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--memory", nargs=4, type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,15 +1,15 @@
-"""Rows a second of reading observations and of writing predictions, and the memory that it takes.
+"""Rows per second of reading observations and of writing predictions, and the memory that it takes.
 
 Makes files of random numbers in a temporary folder (1,000,000 x 30 is 270 MB of CSV) and reads each with `open_rows`,
-throwing the blocks away: no prediction is made, so this is how fast rows could at most be predicted. The files were
-just written, so they are read from the system's cache and not from a disk. Writing is that of `open_predictions` with 4
-actions and 8 features, of which about three speak in a row, and ends when the file is on the disk. Every measurement
-runs in a process of its own, so that peaks of memory do not add up; the peak includes Python and its libraries, which
-are shown by themselves, and for .npy the pages of the file that the system has mapped and may drop. Seconds are those
-of the clock, and of all threads together: where other programs use the machine, the latter say more.
+discarding the blocks. No prediction is made, so this is an upper limit for the speed of predictions. The files were
+just written, so they are read from the system's cache and not from a disk. Writing uses `open_predictions` with 4
+actions and 8 features, about three of which are present in a row, and ends when the file is on the disk. Every
+measurement runs in a process of its own, so that memory peaks do not add up. The peak includes Python and its
+libraries, whose memory is shown separately, and for .npy the pages of the file that the system has mapped and may drop.
+Seconds are wall time, and CPU time of all threads together: on a busy machine, the latter say more.
 
-Last, the whole command `whyact predict --prediction map` on rows that a model with 8 features was made for, loading the
-model included; then on four times as many rows, which must not take more memory.
+Last comes the whole command `whyact predict --prediction map` on rows that a model with 8 features was made for,
+including loading the model; then on four times as many rows, which must not take more memory.
 """
 
 import argparse
@@ -32,7 +32,7 @@ N_WRITTEN = 50_000  # rows of a block
 
 
 def make_files(folder: Path, n_rows: int, n_columns: int) -> None:
-    """The same random numbers with 6 decimals in each kind of file; one has a column of quoted text besides."""
+    """The same random numbers with 6 decimals in each kind of file; one also has a column of quoted text."""
     rows = np.random.default_rng(0).random((n_rows, n_columns)).round(6)
     names = name_columns(n_columns)
     np.savetxt(folder / "rows.csv", rows, "%.6f", ",", header=",".join(names), comments="")
@@ -46,7 +46,7 @@ def make_files(folder: Path, n_rows: int, n_columns: int) -> None:
 
 def make_model(folder: Path, n_rows: int) -> None:
     """A model, rows for it, and the same rows four times."""
-    from prediction import draw_rows, fit_model
+    from prediction import draw_rows, fit_model  # not where only reading is measured
 
     model, truth, rng = fit_model()
     model.save(folder / "model.nc")
@@ -60,7 +60,8 @@ def make_model(folder: Path, n_rows: int) -> None:
 
 
 def predict(path: Path) -> int:
-    from whyact.cli import app
+    """Run the command; return the number of rows predicted."""
+    from whyact.cli import app  # not where only reading is measured
 
     out = path.with_name("predictions.csv")
     app(
@@ -72,14 +73,17 @@ def predict(path: Path) -> int:
 
 
 def name_columns(n_columns: int) -> list[str]:
+    """Names of the columns of all files."""
     return [f"x{column}" for column in range(n_columns)]
 
 
 def read(path: Path, n_columns: int) -> int:
+    """Read a file and discard it; return the number of rows."""
     return sum(len(block) for block in open_rows(path, name_columns(n_columns)))
 
 
 def write(path: Path, n_rows: int) -> int:
+    """Write random predictions; return the number of rows."""
     rng = np.random.default_rng(0)
     probabilities, familiarity = rng.dirichlet(np.ones(4), N_WRITTEN), rng.random(N_WRITTEN)
     substates = rng.random((N_WRITTEN, 8)) * (rng.random((N_WRITTEN, 8)) < 0.4)
@@ -90,7 +94,7 @@ def write(path: Path, n_rows: int) -> int:
     return n_rows
 
 
-def measure(task: str, path: Path, n_rows: int, n_columns: int) -> dict:
+def measure(task: str, path: Path, n_rows: int, n_columns: int) -> dict[str, float]:
     """Do one task in this process."""
     before = peak_memory()
     start, start_of_threads = time.perf_counter(), time.process_time()
@@ -110,7 +114,7 @@ def measure(task: str, path: Path, n_rows: int, n_columns: int) -> dict:
 
 
 def peak_memory() -> int:
-    """Bytes."""
+    """The largest memory of this process so far, in bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
@@ -122,6 +126,7 @@ def run(task: str, path: Path, n_rows: int, n_columns: int) -> str:
 
 
 def report(task: str, path: Path, n_rows: int, n_columns: int) -> None:
+    """Measure a task in a process of its own, and print a line."""
     measured = json.loads(run(task, path, n_rows, n_columns))
     if measured["rows"] != n_rows:
         raise SystemExit(f"{path}: {measured['rows']} rows instead of {n_rows}.")
@@ -134,6 +139,7 @@ def report(task: str, path: Path, n_rows: int, n_columns: int) -> None:
 
 
 def main() -> None:
+    """Make the files, then measure every task."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=30)
@@ -152,7 +158,7 @@ def main() -> None:
     else:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            run("make", folder, *size)  # not here: on Linux a process's peak is handed down to those it starts
+            run("make", folder, *size)  # not in this process: on Linux, child processes inherit its memory peak
             for path in sorted(folder.iterdir()):
                 report("read", path, *size)
             report("write", folder / "predictions.csv", *size)

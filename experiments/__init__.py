@@ -1,1 +1,1 @@
-"""The paper's studies and what else is measured; not part of the package."""
+"""The paper's studies, one folder each; not part of the package. `harness` has what they share."""

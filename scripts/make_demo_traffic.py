@@ -1,4 +1,4 @@
-"""Make src/whyact/data/traffic.npz, the demonstrations that `whyact demo` learns from (about a minute).
+"""Make src/whyact/data/traffic.npz, the demonstrations that `whyact demo` learns from (takes about a minute).
 
     python scripts/make_demo_traffic.py
 
@@ -19,6 +19,7 @@ DATA = Path(__file__).parents[1] / "src" / "whyact" / "data"
 
 
 def main() -> None:
+    """Record, save, and print how the actions are balanced."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", nargs="?", type=Path, default=DATA / TRAFFIC_FILE)
     path = parser.parse_args().path

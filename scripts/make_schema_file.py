@@ -20,9 +20,8 @@ def main(folder: Path) -> None:
     model = FeaturePolicyClassifier(
         n_burn_in=60, n_draws=10, n_chains=2, random_state=5, priors=Priors(ibp_mass=(1, 2)), missing_action="none"
     ).fit(demo.X[:30], demo.y[:30])
-    model.shape_ = (6, 6)
     path = folder / f"model-schema-{SCHEMA}.nc"
-    model.save(path)
+    model.save(path, shape=(6, 6))
     said = {
         "classes": model.classes_.tolist(),
         "n_burn_in": model.n_burn_in,

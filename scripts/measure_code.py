@@ -78,7 +78,18 @@ def read_graph(root: Path) -> tuple[dict[str, set[str]], int]:
     return {module: {target for target, _ in found} for module, found in imports.items()}, n_inside
 
 
+def count_lines(node: ast.stmt) -> int:
+    """Lines of a statement, from its first to its last."""
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def count_docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function's docstring."""
+    return count_lines(function.body[0]) if ast.get_docstring(function) is not None else 0
+
+
 def main(root: Path) -> None:
+    """Print the figures of one tree."""
     paths = sorted(root.rglob("*.py"))
     functions = [
         node
@@ -86,13 +97,16 @@ def main(root: Path) -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
-    lengths = [(node.end_lineno or node.lineno) - node.lineno + 1 for node in functions]
+    lengths = [count_lines(node) for node in functions]
+    bare = [length - count_docstring(node) for node, length in zip(functions, lengths, strict=True)]
     public = [node for node in functions if not node.name.startswith("_")]
     documented = [node for node in public if ast.get_docstring(node)]
     graph, n_inside = read_graph(root)
     print(f"modules: {len(paths)}, of which at the top: {len(list(root.glob('*.py')))}")
     print(f"lines: {sum(len(path.read_text().splitlines()) for path in paths)}")
-    print(f"functions: {len(functions)}, lines each: median {np.median(lengths):g}, 90% {np.quantile(lengths, 0.9):g}")
+    print(f"functions: {len(functions)}")
+    for name, counts in (("lines each", lengths), ("without docstrings", bare)):
+        print(f"  {name}: median {np.median(counts):g}, 90% {np.quantile(counts, 0.9):g}")
     print(
         f"public functions with a docstring: {len(documented)} of {len(public)} ({len(documented) / len(public):.0%})"
     )

@@ -1,33 +1,39 @@
 """What the documentation shows is run."""
 
 import doctest
+import importlib
 import re
 
 import pytest
 
-import whyact.alternatives.cluster.estimator
-import whyact.alternatives.pattern.estimator
-import whyact.alternatives.per_action
-import whyact.estimators.feature_policy
-import whyact.simulation
 from tests.support.paths import ROOT
+
+PACKAGE = ROOT / "src" / "whyact"
+MODULES = [
+    ".".join(("whyact", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if ">>> " in path.read_text()
+]
+# What the examples of a module need beside whyact itself.
+NEEDED = {
+    "whyact.tables.minari": "minari",
+    "whyact.driving.agent": "highway_env",
+    "whyact.driving.traffic": "highway_env",
+    "whyact.driving.pictures": "matplotlib",
+    "whyact.plotting": "matplotlib",
+}
 
 
 @pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
-@pytest.mark.parametrize(
-    "module",
-    [
-        whyact.simulation,
-        whyact.estimators.feature_policy,
-        whyact.alternatives.cluster.estimator,
-        whyact.alternatives.pattern.estimator,
-        whyact.alternatives.per_action,
-    ],
-)
-def test_examples_of_docstrings_run(module):
-    result = doctest.testmod(module)
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_docstrings_run(name, tmp_path, monkeypatch):
+    if name in NEEDED:
+        pytest.importorskip(NEEDED[name], reason=f"the examples of {name} need {NEEDED[name]}")
+    monkeypatch.chdir(tmp_path)
+    result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0
     assert result.failed == 0
+    assert list(tmp_path.iterdir()) == []  # nothing is left behind
 
 
 def test_the_example_of_the_readme_runs(capsys):

@@ -77,11 +77,11 @@ def test_features_are_aligned_whatever_their_order(posterior):
     aligned = posterior.align()
     assert np.allclose(aligned.presence, 1.0)
     # sorted by how much of each is in the rows, in the unit of the observations
-    assert np.allclose(aligned.features["mean"], 2.0 * FEATURES[[1, 0]], rtol=0.02)
-    assert np.allclose(aligned.policies["mean"], POLICIES[[1, 0]])
-    assert np.allclose(aligned.substates["mean"], SUBSTATES[[1, 0]])
-    assert np.all(aligned.features["low"] <= aligned.features["mean"] + 1e-12)
-    assert np.all(aligned.features["high"] >= aligned.features["mean"] - 1e-12)
+    assert np.allclose(aligned.features.value, 2.0 * FEATURES[[1, 0]], rtol=0.02)
+    assert np.allclose(aligned.policies.value, POLICIES[[1, 0]])
+    assert np.allclose(aligned.substates.value, SUBSTATES[[1, 0]])
+    assert np.all(aligned.features.low <= aligned.features.value + 1e-12)
+    assert np.all(aligned.features.high >= aligned.features.value - 1e-12)
 
 
 def test_a_feature_of_some_draws_has_its_presence(posterior):
@@ -119,7 +119,7 @@ def test_chains_that_disagree_say_so_and_what_to_do():
 
 def test_one_chain_cannot_tell():
     posterior = Posterior([fill_chain(40, 30, 0)])
-    assert "One chain cannot tell" in posterior.agreement()
+    assert "With a single chain, convergence cannot be checked" in posterior.agreement()
     assert posterior.chains_agree
 
 
@@ -164,4 +164,4 @@ def test_a_feature_that_no_row_holds_is_no_obstacle():
         chain.append(make_state(features, substates, np.vstack([POLICIES, [0.5, 0.5]])), -1.0, -1.0)
     aligned = Posterior([chain]).align()
     assert aligned.presence.tolist() == [1.0, 1.0, 0.0]
-    assert aligned.features["mean"][2].tolist() == [0.0, 0.0, 9.0]
+    assert aligned.features.value[2].tolist() == [0.0, 0.0, 9.0]

@@ -1,7 +1,7 @@
-"""The page about real drives (Sec. 6), made from the stored rows: nothing on it is typed in but the goals.
+"""The page about real drives (Sec. 6), made from the stored rows: only the goals are typed in.
 
-What the features say takes someone who looks at them: such words stand in `words.md` in the study's folder. How the
-learned driver does in simulated traffic is read from `traffic.csv` there. Both may be absent.
+What the features mean takes a person to say: such words are in `words.md` in the study's folder. How the learned driver
+does in simulated traffic is read from `traffic.csv` there. Both may be absent.
 """
 
 import shutil
@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pandas
 
+from experiments.driving.baselines import N_FACTORS
 from experiments.driving.scenes import BOXES
-from experiments.driving.study import BLOCK_LENGTH, N_FACTORS
-from experiments.driving.tables import (
+from experiments.driving.splits import BLOCK_LENGTH
+from experiments.driving.summary import (
     LABELS,
     OURS,
-    DrivingResults,
+    Results,
     describe_scene,
     list_confusions,
     make_lines,
-    read_driving,
-    say,
+    read_results,
+    say_mean,
     say_share,
     say_span,
 )
@@ -28,12 +29,12 @@ from experiments.harness.store import StudyError
 from whyact.driving.labels import ACTIONS
 from whyact.storage.atomic import write_whole
 
-# Accuracy asked for on random rows, and the largest number of features.
+# The accuracy to reach on random rows, and the largest number of features allowed.
 GOALS = {"0020-boxes": 0.92, "0011-boxes": 0.85, "0000": 0.85}
 MOST_FEATURES = 40
-# On blocks, at most so far below the best of the existing tools.
+# How far below the best of the existing tools the accuracy on blocks may be.
 MARGIN = 0.03
-# An action recognised in a smaller share of its rows is named as not recognised.
+# An action recognised in a smaller share of its rows is listed as not recognised.
 LEAST_RECALL = 0.5
 
 WORDS_FILE = "words.md"
@@ -44,7 +45,7 @@ TRAFFIC_ENDS = {"crash_rate": "crash", "speed": "speed", "agreement": "agreement
 
 def write_page(folder: Path, page: Path) -> list[Path]:
     """Write the page from the rows in `folder`, with the pictures in a folder of the page's name beside it."""
-    results = read_driving(folder)
+    results = read_results(folder)
     if not results.names:
         raise StudyError(f"the folder {folder} holds no runs of the driving study.")
     pictures = [folder / f"{scene}-{kind}.png" for scene in results.names for kind in ("actions", "features")]
@@ -62,7 +63,7 @@ def write_page(folder: Path, page: Path) -> list[Path]:
 
 
 def read_words(folder: Path) -> str:
-    """Plain words about the features, written by hand; empty if there are none."""
+    """What a person wrote about the features; empty if there is nothing."""
     path = folder / WORDS_FILE
     try:
         return path.read_text(encoding="utf-8").strip() if path.exists() else ""
@@ -86,15 +87,16 @@ def read_traffic(folder: Path) -> pandas.DataFrame | None:
 
 
 def list_columns(measure: str) -> tuple[str, str, str]:
-    """Columns of a measure in simulated traffic: its mean, and the ends of its interval."""
+    """Columns of a measure in simulated traffic: its mean and the ends of its interval."""
     return measure, f"{TRAFFIC_ENDS[measure]}_low", f"{TRAFFIC_ENDS[measure]}_high"
 
 
-def make_page(results: DrivingResults, links: dict[str, str], words: str, traffic: pandas.DataFrame | None) -> str:
+def make_page(results: Results, links: dict[str, str], words: str, traffic: pandas.DataFrame | None) -> str:
     """The whole page as Markdown; `links` leads to the pictures."""
     parts = [
         "# Real drives: why the driver acts",
-        "This page is made by `python -m experiments.page` from the rows of `python -m experiments.driving`; do not edit it.",
+        "This page is made by `python -m experiments.page` from the rows of `python -m experiments.driving`; do not "
+        "edit it.",
         describe_design(results),
         "## What was asked for, and what was reached",
         make_table(["scene", "asked for", "reached", ""], list_goals(results)),
@@ -109,35 +111,36 @@ def make_page(results: DrivingResults, links: dict[str, str], words: str, traffi
     return "\n\n".join(parts) + "\n"
 
 
-def describe_design(results: DrivingResults) -> str:
+def describe_design(results: Results) -> str:
+    """What was run, in three paragraphs."""
     options = ", ".join(f"{name}={value}" for name, value in results.settings.get("options", {}).items())
     seed = results.settings.get("seed", "unknown")
     return (
-        "Sec. 6 of the paper: an observation is the occupancy grid of a frame and of the one before, the action is "
+        "Sec. 6 of the paper: an observation is the occupancy grid of a frame and of the one before it; the action is "
         "what the driver did. A fifth of the observations is held out, in two ways. Random: rows of any frames, as in "
-        "the paper; nearly all have a neighbour to learn from that is a tenth of a second away. Blocked: whole blocks "
-        f"of {BLOCK_LENGTH} consecutive frames; rows that share a frame with a row held out are not learned from. "
-        "Actions that are not among the rows to learn from count as wrong.\n\n"
-        f"Ours is `FeaturePolicyClassifier({options})`, for all scenes alike: MMSE averages over draws, MAP is the "
-        f"best draw. Existing tools see the same rows: their settings are chosen by cross-validation inside the rows "
-        f"to learn from, by blocks where blocks are held out; the NMF has {N_FACTORS} factors. As the smoothing, "
-        'the root and the mark of the host vehicle are not in the paper, "raw" shows the same tools on grids without. '
-        f"Seed {seed}.\n\n"
-        "Intervals are of 95%. Runs split the same frames, so their rows to learn from overlap; the intervals allow "
-        "for that (Nadeau & Bengio, 2003) and are about other splits of this scene, not about other drives. The MSE "
-        "is between observation and reconstruction, in heights of the smoothed grids. The "
-        "paper's numbers are of LIDAR scans and of one hold-out each, predicted by MAP."
+        "the paper; nearly all have a neighbour a tenth of a second away among the rows to learn from. Blocked: whole "
+        f"blocks of {BLOCK_LENGTH} consecutive frames; rows that share a frame with a row held out are not learned "
+        "from. Actions that are not among the rows to learn from count as wrong.\n\n"
+        f"Our model is `FeaturePolicyClassifier({options})`, for all scenes alike: MMSE averages over draws, MAP is "
+        "the best draw. Existing tools see the same rows. Their settings are chosen by cross-validation within the "
+        f"rows to learn from, in blocks where blocks are held out; the NMF has {N_FACTORS} factors. The smoothing, the "
+        'root and the mark of the host vehicle are not in the paper, so "raw" shows the same tools on grids without '
+        f"them. Seed {seed}.\n\n"
+        "All intervals are 95% intervals. Runs split the same frames, so their rows to learn from overlap; the "
+        "intervals allow for that (Nadeau & Bengio, 2003). They are about other splits of the same scene, not about "
+        "other drives. The MSE is between observation and reconstruction, in heights of the smoothed grids. The "
+        "paper's numbers are for LIDAR scans and one hold-out each, predicted by MAP."
     )
 
 
-def list_goals(results: DrivingResults) -> list[list[str]]:
+def list_goals(results: Results) -> list[list[str]]:
     """A row for each goal: scene, what was asked for, what was reached, and whether that is enough."""
     rows: list[tuple[str, str, str, bool]] = []
     for scene in results.names:
         splits = results.splits(scene)
         if scene in GOALS and "random" in splits:
             accuracy = results.accuracy(scene, "random", "mmse")
-            is_met = accuracy.mean >= GOALS[scene]
+            is_met = accuracy.value >= GOALS[scene]
             rows.append((scene, f"accuracy of at least {GOALS[scene]:g}, random", say_share(accuracy), is_met))
         counts = results.runs[results.runs["scene"] == scene]["n_features"]
         is_met = counts.max() <= MOST_FEATURES
@@ -146,11 +149,11 @@ def list_goals(results: DrivingResults) -> list[list[str]]:
             best = results.best_baseline(scene, "blocked")
             lead = results.interval(scene, "blocked", "accuracy_mmse", minus=f"accuracy_{best}")
             asked = f"at most {MARGIN:g} below the best tool, blocked"
-            rows.append((scene, asked, f"{say(lead, '+.3f')} to {LABELS[best]}", lead.mean >= -MARGIN))
+            rows.append((scene, asked, f"{say_mean(lead, '+.3f')} to {LABELS[best]}", lead.value >= -MARGIN))
     return [[scene, asked, reached, "met" if is_met else "**missed**"] for scene, asked, reached, is_met in rows]
 
 
-def describe_results(results: DrivingResults, scene: str, links: dict[str, str]) -> list[str]:
+def describe_results(results: Results, scene: str, links: dict[str, str]) -> list[str]:
     """The section of a scene."""
     row = results.scenes.loc[scene]
     parts = [f"## Scene {row['number']}, {row['source']}", describe_scene(results, scene)]
@@ -159,7 +162,7 @@ def describe_results(results: DrivingResults, scene: str, links: dict[str, str])
     header, *lines = make_lines(results, scene)
     parts.append(make_table(header, lines))
     parts.append(
-        f"The observations have a mean square of {row['mean_square']:.4f} m²: the MSE of a reconstruction by nothing."
+        f"The observations have a mean square of {row['mean_square']:.4f} m², the MSE of an empty reconstruction."
     )
     parts += [compare_with_tools(results, scene, split) for split in results.splits(scene)]
     parts.append("Confusions: actions taken down, predicted across, summed over runs.")
@@ -176,20 +179,20 @@ def describe_results(results: DrivingResults, scene: str, links: dict[str, str])
     if f"{scene}-features" in links:
         parts.append(f"![Features of scene {scene}]({links[f'{scene}-features']})")
         parts.append(
-            "*The features of the best draw of the first random run, those that speak most clearly for each action: "
-            "above the current frame, below what has changed since the one before.*"
+            "*Features of the best draw of the first random run, those that point most clearly to each action. Above: "
+            "the current frame; below: what has changed since the one before.*"
         )
     return parts
 
 
-def compare_with_tools(results: DrivingResults, scene: str, split: str) -> str:
-    """Against whom ours is ahead, behind, or neither, by paired differences."""
+def compare_with_tools(results: Results, scene: str, split: str) -> str:
+    """Which tools our model is ahead of, behind, or neither, by paired differences."""
     verdicts: dict[str, list[str]] = {"ahead": [], "tie": [], "behind": [], "unknown": []}
     for name, label in LABELS.items():
         if name not in OURS:
             lead = results.interval(scene, split, "accuracy_mmse", minus=f"accuracy_{name}")
-            verdicts[lead.verdict].append(f"{label} ({lead.mean:+.3f})")
-    words = {"ahead": "ahead of", "tie": "not told apart from", "behind": "behind"}
+            verdicts[lead.verdict].append(f"{label} ({lead.value:+.3f})")
+    words = {"ahead": "ahead of", "tie": "indistinguishable from", "behind": "behind"}
     said = [
         f"{words[verdict]} {list_names(names)}" for verdict, names in verdicts.items() if names and verdict in words
     ]
@@ -199,6 +202,7 @@ def compare_with_tools(results: DrivingResults, scene: str, split: str) -> str:
 
 
 def describe_traffic(drivers: pandas.DataFrame) -> str:
+    """A table of all drivers."""
     rows = []
     for _, driver in drivers.iterrows():
         cells = []
@@ -211,8 +215,8 @@ def describe_traffic(drivers: pandas.DataFrame) -> str:
     return make_table(["driver", *TRAFFIC_MEASURES.values(), "episodes"], rows)
 
 
-def describe_shortcomings(results: DrivingResults) -> str:
-    """What the rows say against us."""
+def describe_shortcomings(results: Results) -> str:
+    """Where our model falls short, as the rows have it."""
     lines = [
         f"Scene {scene}: missed, {asked} (reached {reached})."
         for scene, asked, reached, verdict in list_goals(results)
@@ -221,34 +225,34 @@ def describe_shortcomings(results: DrivingResults) -> str:
     for scene in results.names:
         for split in results.splits(scene):
             lines += list_defeats(results, scene, split)
-        accuracies = [results.accuracy(scene, split, "mmse").mean for split in results.splits(scene)]
+        accuracies = [results.accuracy(scene, split, "mmse").value for split in results.splits(scene)]
         if len(accuracies) == 2 and accuracies[1] < accuracies[0]:
             lines.append(
-                f"Scene {scene}: in blocks of frames never seen the accuracy is {accuracies[1]:.3f}, not the "
-                f"{accuracies[0]:.3f} of random rows."
+                f"Scene {scene}: in blocks of frames never seen the accuracy is {accuracies[1]:.3f}, compared with "
+                f"{accuracies[0]:.3f} on random rows."
             )
     agree = results.runs["chains_agree"].dropna()
     if len(agree):
         lines.append(f"Chains agree in {int(agree.sum())} of {len(agree)} fits.")
     if (results.scenes["source"] == BOXES).any():
         lines.append(
-            f"Scenes of {BOXES}, show labelled objects within the camera's view only: nothing behind the car, no walls "
-            "or kerbs. They are not what the paper learned from, so its numbers are no comparison in the strict sense."
+            f"Scenes of {BOXES}, show only labelled objects within the camera's view: nothing behind the car, no walls "
+            "or kerbs. The paper learned from other data, so its numbers are not strictly comparable."
         )
     return "\n".join(f"- {line}" for line in lines)
 
 
-def list_defeats(results: DrivingResults, scene: str, split: str) -> list[str]:
-    """Tools that are ahead of ours, and actions that ours does not recognise."""
+def list_defeats(results: Results, scene: str, split: str) -> list[str]:
+    """Tools that are ahead of our model, and actions that it does not recognise."""
     lines = []
     leads = {
         label: results.interval(scene, split, f"accuracy_{name}", minus="accuracy_mmse")
         for name, label in LABELS.items()
         if name not in OURS
     }
-    ahead = [f"{label} ({say(lead, '+.3f')})" for label, lead in leads.items() if lead.verdict == "ahead"]
+    ahead = [f"{label} ({say_mean(lead, '+.3f')})" for label, lead in leads.items() if lead.verdict == "ahead"]
     if ahead:
-        lines.append(f"Scene {scene}, {split}: more accurate than ours are {list_names(ahead)}.")
+        lines.append(f"Scene {scene}, {split}: more accurate than our model: {list_names(ahead)}.")
     matrix = results.confusion(scene, split, "mmse")
     for action, row, hits in zip(results.actions(scene), matrix, matrix.diagonal(), strict=True):
         if row.sum() and hits / row.sum() < LEAST_RECALL:
@@ -259,7 +263,8 @@ def list_defeats(results: DrivingResults, scene: str, split: str) -> list[str]:
     return lines
 
 
-def describe_time(results: DrivingResults) -> str:
+def describe_time(results: Results) -> str:
+    """Seconds of fits, predictions and tools."""
     rows = [
         [str(scene), str(len(part)), f"{part['fit_seconds'].mean():.0f}", f"{part['fit_seconds'].max():.0f}",
          f"{part['predict_seconds'].mean():.1f}", f"{part['baselines_seconds'].mean():.0f}"]
@@ -267,6 +272,6 @@ def describe_time(results: DrivingResults) -> str:
     ]  # fmt: skip
     header = ["scene", "fits", "mean s a fit", "longest s", "s to predict", "s for all existing tools"]
     return (
-        "Wall time, as long as it took beside whatever else the machine did; all chains of a fit one after the other."
+        "Wall time, on a machine that had other work to do as well; the chains of a fit run one after the other."
         f"\n\n{make_table(header, rows)}"
     )

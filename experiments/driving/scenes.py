@@ -1,7 +1,7 @@
 """Scenes of the driving study (Sec. 6): observations and actions, from LIDAR scans or from labelled boxes.
 
-Both are marked and smoothed in the same way (`smooth_grids`); the same observations without either are kept beside
-them, for those who learn from the observations as the paper describes them.
+Both are marked and smoothed in the same way (`smooth_grids`). The same observations without either are kept beside
+them, for tools that learn from the observations as the paper describes them.
 """
 
 import re
@@ -29,7 +29,7 @@ LEAST_OBSERVATIONS = 30
 
 @dataclass(frozen=True)
 class DrivingScene:
-    """What a driver saw and did. Frames without a usable scan, or without the frame before, make no observation."""
+    """What a driver saw and did. A frame without a usable scan, or without the frame before it, is no observation."""
 
     name: str  # "0011", or "0011-boxes"
     number: str  # of the sequence, as in the paper: "0011"
@@ -66,22 +66,22 @@ def read_kitti_scene(root: Path, scene: int | str, frames: int | None, smoothing
     motion = motion_from_oxts(found.oxts, found.sample_frequency)
     labels = label_actions(motion.acceleration, motion.speed, motion.yaw_rate, found.sample_frequency)
     return make_scene(
-        found.name,
-        found.name,
-        LIDAR,
-        mark_and_smooth(grid, smoothing),
-        rasterise_scene(found, grid),
-        found.frames,
-        labels[:n_frames],
-        Motion(*(values[:n_frames] for values in motion)),
-        found.sample_frequency,
+        name=found.name,
+        number=found.name,
+        source=LIDAR,
+        grid=mark_and_smooth(grid, smoothing),
+        raw_grids=rasterise_scene(found, grid),
+        frames=found.frames,
+        labels=labels[:n_frames],
+        motion=Motion(*(values[:n_frames] for values in motion)),
+        sample_frequency=found.sample_frequency,
     )
 
 
 def read_boxes_scene(path: Path, frames: int | None, smoothing: float | None) -> DrivingScene:
-    """A scene of grids that were cast from labelled boxes; the file's name tells the scene."""
+    """A scene of grids that were cast from labelled boxes; the name of the file is that of the scene."""
     if not re.fullmatch(r"[\w.-]+", path.stem):
-        raise ArgumentError("boxes", f"{path} must be named by its scene, with letters, digits, dots, _ and - only.")
+        raise ArgumentError("boxes", f"{path} must be named after its scene, with only letters, digits, dots, _ and -.")
     boxes = read_boxes(path)
     n_frames = limit_frames(len(boxes["grids"]), frames)
     try:
@@ -97,34 +97,39 @@ def read_boxes_scene(path: Path, frames: int | None, smoothing: float | None) ->
         raise ArgumentError("boxes", f"{path}: {error}") from None
     motion = Motion(boxes["speed"], boxes["acceleration"], np.zeros(len(boxes["speed"])))
     return make_scene(
-        f"{path.stem}-boxes",
-        path.stem,
-        BOXES,
-        grid,
-        boxes["grids"][:n_frames],
-        np.arange(n_frames),
-        boxes["actions"][:n_frames],
-        Motion(*(values[:n_frames] for values in motion)),
-        SAMPLE_FREQUENCY,
+        name=f"{path.stem}-boxes",
+        number=path.stem,
+        source=BOXES,
+        grid=grid,
+        raw_grids=boxes["grids"][:n_frames],
+        frames=np.arange(n_frames),
+        labels=boxes["actions"][:n_frames],
+        motion=Motion(*(values[:n_frames] for values in motion)),
+        sample_frequency=SAMPLE_FREQUENCY,
     )
 
 
-def read_boxes(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of a file of boxes, checked; nothing in the file is run."""
+def load_boxes(path: Path) -> dict[str, np.ndarray]:
+    """Arrays of a file of boxes as they are; nothing in the file is run."""
     check_file(path)
     try:
         file = np.load(path, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
-            raise ArgumentError("boxes", f"{path} holds one array only, not those of an .npz file of boxes.")
+            raise ArgumentError("boxes", f"{path} holds only one array, not those of an .npz file of boxes.")
         with file:
             lacking = [key for key in BOX_KEYS if key not in file]
             if lacking:
                 raise ArgumentError("boxes", f"{path} lacks the array {lacking[0]!r} of a file of boxes.")
-            boxes = {key: file[key] for key in BOX_KEYS}
+            return {key: file[key] for key in BOX_KEYS}
     except ArgumentError:
         raise
     except (OSError, ValueError, EOFError, zipfile.BadZipFile):
         raise ArgumentError("boxes", f"{path} is not an .npz file of plain arrays.") from None
+
+
+def read_boxes(path: Path) -> dict[str, np.ndarray]:
+    """Arrays of a file of boxes, checked."""
+    boxes = load_boxes(path)
     for key in BOX_KEYS[:-1]:
         if boxes[key].dtype.kind not in "fiu" or not np.isfinite(boxes[key]).all():
             raise ArgumentError("boxes", f"{path}: {key} must hold finite numbers.")
@@ -144,8 +149,9 @@ def read_boxes(path: Path) -> dict[str, np.ndarray]:
 
 
 def limit_frames(n_frames: int, frames: int | None) -> int:
+    """The number of frames to use."""
     if frames is not None and frames > n_frames:
-        raise ArgumentError("frames", f"{frames} is more than the {n_frames} frames that there are.")
+        raise ArgumentError("frames", f"{frames} is more than the {n_frames} frames of the scene.")
     return n_frames if frames is None else frames
 
 
@@ -155,17 +161,28 @@ def mark_and_smooth(grid: OccupancyGrid, smoothing: float | None) -> OccupancyGr
     return replace(grid, smoothing=smoothing, host_height=HOST_HEIGHT, power=POWER)
 
 
-def make_scene(name, number, source, grid, raw_grids, frames, labels, motion, sample_frequency) -> DrivingScene:
-    """Join the frames, marked and smoothed as `grid` says, and as they are; check that there is something to learn."""
+def make_scene(
+    *,
+    name: str,
+    number: str,
+    source: str,
+    grid: OccupancyGrid,
+    raw_grids: np.ndarray,
+    frames: np.ndarray,
+    labels: np.ndarray,
+    motion: Motion,
+    sample_frequency: float,
+) -> DrivingScene:
+    """Join the frames, both raw and marked and smoothed as `grid` says; check that there is something to learn."""
     raw = join_frames(raw_grids, frames)
     joint = join_frames(smooth_grids(raw_grids, grid), frames)
     if len(joint.frames) < LEAST_OBSERVATIONS:
         raise ArgumentError(
-            "frames", f"scene {name} makes {len(joint.frames)} observations; at least {LEAST_OBSERVATIONS} are needed."
+            "frames", f"scene {name} has {len(joint.frames)} observations; at least {LEAST_OBSERVATIONS} are needed."
         )
     present = np.unique(labels[joint.frames])
     if len(present) == 1:
-        raise ArgumentError("scene", f"scene {name} has one action only ({present[0]}), so there is nothing to learn.")
+        raise ArgumentError("scene", f"scene {name} has only one action ({present[0]}), so there is nothing to learn.")
     return DrivingScene(
         name=name,
         number=number,

@@ -1,1 +1,1 @@
-"""What the studies share: rows on disk, runs side by side, tables and figures."""
+"""What the studies share: commands, data sets of the paper's design, rows on disk, runs side by side, pages."""

@@ -4,10 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
+from typing import TypeVar
 
 import typer
 
+from experiments.harness.store import StudyError
 from whyact.cli import run_command_line
+from whyact.cli.arguments import Refusal
+
+Number = TypeVar("Number", int, float)
 
 
 def make_app() -> typer.Typer:
@@ -20,22 +25,22 @@ def run_app(app: typer.Typer) -> None:
     run_command_line(app)
 
 
-def parse_numbers(text: str | None, option: str, kind: type) -> tuple | None:
+def parse_numbers(text: str | None, option: str, kind: type[Number], default: tuple[Number, ...]) -> tuple[Number, ...]:
     """Numbers separated by commas."""
     if text is None:
-        return None
-    numbers = []
-    for part in text.split(","):
-        try:
-            number = kind(part)
-            fits = isfinite(number)
-        except (ValueError, OverflowError):
-            fits = False
-        if not fits:
-            name = "a whole number" if kind is int else "a number"
-            raise typer.BadParameter(f"{part.strip()!r} is not {name}.", param_hint=option)
-        numbers.append(number)
-    return tuple(dict.fromkeys(numbers))
+        return default
+    return tuple(dict.fromkeys(parse_number(part.strip(), option, kind) for part in text.split(",")))
+
+
+def parse_number(text: str, option: str, kind: type[Number]) -> Number:
+    """A finite number."""
+    try:
+        number = kind(text)
+        if isfinite(number):
+            return number
+    except (ValueError, OverflowError):
+        pass
+    raise Refusal(f"{option}: {text!r} is not {'a whole number' if kind is int else 'a number'}.")
 
 
 def parse_names(text: str | None, option: str, known: tuple[str, ...]) -> tuple[str, ...]:
@@ -45,19 +50,23 @@ def parse_names(text: str | None, option: str, known: tuple[str, ...]) -> tuple[
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in names:
         if name not in known:
-            raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}.", param_hint=option)
+            raise Refusal(f"{option}: {name!r} is not one of {', '.join(known)}.")
     return names
+
+
+def check_least(option: str, number: int | None, least: int) -> None:
+    """Refuse a number that is too small."""
+    if number is not None and number < least:
+        raise Refusal(f"{option}: {number} is less than {least}.")
 
 
 @contextmanager
 def study_errors(out: Path) -> Iterator[None]:
-    """Say in one sentence what is wrong with a study's folder, or that it was stopped."""
-    from experiments.harness.store import StudyError
-
+    """Say in one sentence what is wrong with a study's folder, or that the study was stopped."""
     try:
         yield
     except StudyError as error:
-        raise typer.BadParameter(str(error), param_hint="--out") from None
+        raise Refusal(f"--out: {error}") from None
     except KeyboardInterrupt:
-        typer.echo(f"Stopped. The finished runs are in {out}; the same command goes on from there.", err=True)
+        typer.echo(f"Stopped. The finished runs are in {out}; the same command continues from there.", err=True)
         raise typer.Exit(130) from None

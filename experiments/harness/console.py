@@ -1,37 +1,30 @@
-"""The studies at the terminal: a progress bar with the time left, then the table and the picture."""
+"""The studies at the terminal: what is left to do, then a progress bar with the time left."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from experiments.harness.store import make_folder
+from whyact.progress import Show, open_bar
 
 
-def run_with_bar(folder: Path, name: str, run: Callable, describe: Callable[[list], str]) -> None:
-    """Run what is left of a study: `run(folder, on_start=, on_done=)`. `describe(tasks)` says what it consists of."""
-    make_folder(folder)  # what is wrong with it is said before a bar appears
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False),
-    )
-    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600) as bar:
-        task = bar.add_task("preparing", total=None)
+def run_with_bar(folder: Path, name: str, content: str, run: Callable[..., None]) -> None:
+    """Run what is left of a study: `run(folder, on_start=, on_done=)`. `content` says what the study consists of."""
+    make_folder(folder)  # complains before anything else is printed
+    bar: list[Show] = []  # opened once the number of runs is known
+    n_done = count(1)
+    with ExitStack() as stack:
 
-        def on_start(tasks, undone):
+        def on_start(tasks: Sequence[Any], undone: Sequence[Any]) -> None:
             Console().print(
-                f"{describe(tasks)}: {len(undone)} to do, {len(tasks) - len(undone)} done before; rows go to {folder}",
+                f"{content}: {len(undone)} to do, {len(tasks) - len(undone)} already done; rows go to {folder}",
                 highlight=False,
                 soft_wrap=True,
             )
-            bar.update(task, total=len(undone), description=name)
+            bar.append(stack.enter_context(open_bar(1, len(undone), "runs", name)))
 
-        def on_done(done):
-            bar.update(task, advance=1)
-
-        run(folder, on_start=on_start, on_done=on_done)
+        run(folder, on_start=on_start, on_done=lambda task: bar[0](next(n_done), name))

@@ -4,10 +4,16 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from whyact.intervals import Interval
+
+# Half the width of a normal interval of 95%, in standard errors.
+WIDTH = 1.96
 
 
-class Estimate(NamedTuple):
-    """A mean over runs and its standard error (nan for a single run)."""
+class MeanWithError(NamedTuple):
+    """A mean over runs and its standard error (NaN for a single run)."""
 
     value: float
     error: float
@@ -15,20 +21,28 @@ class Estimate(NamedTuple):
     def __format__(self, spec: str) -> str:
         return f"{self.value:{spec}}" + ("" if math.isnan(self.error) else f" ± {self.error:{spec}}")
 
+    @property
+    def interval(self) -> Interval:
+        """The normal 95% interval."""
+        half = WIDTH * self.error
+        return Interval(self.value, self.value - half, self.value + half)
 
-def average(values) -> Estimate:
+
+def average(values: ArrayLike) -> MeanWithError:
+    """The mean over runs."""
     values = np.asarray(values, dtype=float)
     if len(values) == 0:
-        return Estimate(math.nan, math.nan)
-    return Estimate(float(values.mean()), deviation(values) / math.sqrt(len(values)))
+        return MeanWithError(math.nan, math.nan)
+    return MeanWithError(float(values.mean()), deviation(values) / math.sqrt(len(values)))
 
 
-def root_mean_square(values) -> Estimate:
-    """Root of the mean square; its error from that of the mean square (delta method)."""
+def root_mean_square(values: ArrayLike) -> MeanWithError:
+    """The root of the mean square over runs; its error from that of the mean square (delta method)."""
     square, error = average(np.square(np.asarray(values, dtype=float)))
     root = math.sqrt(square)
-    return Estimate(root, error / (2 * root) if root > 0 else 0.0 * error)
+    return MeanWithError(root, error / (2 * root) if root > 0 else 0.0 * error)
 
 
 def deviation(values: np.ndarray) -> float:
+    """The standard deviation; NaN for a single value."""
     return float(values.std(ddof=1)) if len(values) > 1 else math.nan

@@ -6,8 +6,8 @@ from typing import Any
 
 
 def save_svg_and_png(make_figure: Callable[[], Any], stem: Path) -> list[Path]:
-    """Draw and save a figure of a study twice; the same rows give the same files."""
-    import matplotlib
+    """Draw a figure of a study and save it as SVG and PNG; the same rows give the same files."""
+    import matplotlib  # an extra; studies run without it
 
     paths = [stem.with_suffix(".svg"), stem.with_suffix(".png")]
     with matplotlib.rc_context({"svg.hashsalt": "whyact"}):

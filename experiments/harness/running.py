@@ -8,11 +8,13 @@ from typing import Any
 import joblib
 from threadpoolctl import threadpool_limits
 
-from experiments.harness.store import RowStore, StudyError
+from experiments.harness.store import Row, RowStore, StudyError
+
+Rows = dict[str, Row]  # by the name of their store
 
 
-def try_task(task: Any, work: Callable[[Any], dict[str, dict]]) -> tuple[Any, dict[str, dict] | Exception]:
-    """Do a task; one that fails must not take the others with it."""
+def try_task(task: Any, work: Callable[[Any], Rows]) -> tuple[Any, Rows | Exception]:
+    """Do a task; one that fails must not stop the others."""
     try:
         with threadpool_limits(limits=1, user_api="blas"):
             return task, work(task)
@@ -22,7 +24,7 @@ def try_task(task: Any, work: Callable[[Any], dict[str, dict]]) -> tuple[Any, di
 
 def run_and_store(
     tasks: Sequence[Any],
-    work: Callable[[Any], dict[str, dict]],
+    work: Callable[[Any], Rows],
     stores: dict[str, RowStore],
     folder: Path,
     n_jobs: int,
@@ -30,8 +32,8 @@ def run_and_store(
 ) -> None:
     """Do the tasks, `n_jobs` at a time.
 
-    `work(task)` returns the rows to append, by the name of their store. They are written in this order: the row that
-    tells that the task is done belongs at the end, so that a kill in between leaves a row too many, not a gap.
+    `work(task)` returns the rows to append, by the name of their store. They are written in this order. The row that
+    marks the task as done must come last, so that a kill in between leaves a surplus row, not a gap.
     """
     failed = []
     try:

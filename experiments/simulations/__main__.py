@@ -5,17 +5,20 @@ from typing import Annotated
 
 import typer
 
-from experiments.harness.commands import make_app, parse_names, parse_numbers, run_app, study_errors
+from experiments.harness.commands import check_least, make_app, parse_names, parse_numbers, run_app, study_errors
+from whyact.cli.arguments import NJobs, RandomState, Refusal, check_word
 
 app = make_app()
 
 
 @app.command()
-def simulations(
-    runs: Annotated[int | None, typer.Option(help="Data sets in each cell; 1 if not given.")] = None,
+def main(
+    runs: Annotated[int | None, typer.Option(help="Data sets in each cell.", show_default="1")] = None,
     sweeps: Annotated[
         int | None,
-        typer.Option(help="Sweeps of each chain, half of them burn-in; each sampler's default if not given."),
+        typer.Option(
+            help="Sweeps of each chain, half of them burn-in.", show_default="3,000 exact, 10,000 as published"
+        ),
     ] = None,
     snr: Annotated[
         str | None, typer.Option(help="SNR in dB, separated by commas.", show_default="10,15,20,25,30")
@@ -24,11 +27,12 @@ def simulations(
         str | None, typer.Option(help="True numbers of features, separated by commas.", show_default="5,7,9,12,15,18")
     ] = None,
     sampler: Annotated[
-        str | None, typer.Option(help="exact, as-published, none, or some separated by commas.", show_default="all")
+        str | None,
+        typer.Option(help="exact, as-published or none; several are separated by commas.", show_default="all"),
     ] = None,
     peers: Annotated[bool, typer.Option(help="Also run existing tools on the same data.")] = True,
-    jobs: Annotated[int, typer.Option(help="Runs at a time; -1 means one for each core.")] = -1,
-    seed: Annotated[int, typer.Option(help="Seed of the data sets.")] = 0,
+    n_jobs: NJobs = -1,
+    random_state: RandomState = 0,
     out: Annotated[Path, typer.Option(help="Folder of the rows and the figure.")] = Path("results/simulations"),
     full: Annotated[
         bool, typer.Option("--full", help="The paper's size: 20 runs of 10,000 sweeps in each cell.")
@@ -42,51 +46,46 @@ def simulations(
 ) -> None:
     """Run the paper's simulation study (Sec. 5) and draw its Figure 2.
 
-    Every finished run is written at once; the same command goes on where a stopped study was.
+    Every finished run is written at once; the same command resumes a study that was stopped.
     """
-    from experiments.simulations.study import ACTION_RULES, N_FEATURES, SAMPLERS, SNR_DB, Design
+    # pandas and scikit-learn take seconds, which --help need not wait for
+    from experiments.simulations.console import run_and_show
+    from experiments.simulations.study import N_FEATURES, SAMPLERS, SNR_DB, Design
 
-    chosen = () if sampler == "none" else parse_names(sampler, "--sampler", SAMPLERS)
-    n_features = parse_numbers(features, "--features", int) or N_FEATURES
-    for number in n_features:
-        if not 2 <= number <= 30:
-            raise typer.BadParameter(
-                f"{number} is not between 2, below which there is one action only, and 30, the dimension of the "
-                "observations.",
-                param_hint="--features",
-            )
-    snr_db = parse_numbers(snr, "--snr", float) or SNR_DB
-    for number in snr_db:
-        if not -100 <= number <= 200:
-            raise typer.BadParameter(f"{number:g} dB is not between -100 and 200 dB.", param_hint="--snr")
-    for option, number, least in (("--runs", runs, 1), ("--sweeps", sweeps, 2), ("--seed", seed, 0)):
-        if number is not None and number < least:
-            raise typer.BadParameter(f"{number} is less than {least}.", param_hint=option)
-    if not 0.25 < peak <= 1:
-        raise typer.BadParameter(
-            f"{peak:g} is not between 0.25, where no action is a favourite, and 1.", param_hint="--peak"
-        )
-    if actions not in ACTION_RULES:
-        raise typer.BadParameter(f"{actions!r} is not one of {', '.join(ACTION_RULES)}.", param_hint="--actions")
-    if not chosen and not peers:
-        raise typer.BadParameter("without a sampler and without peers there is nothing to run.", param_hint="--sampler")
-    if jobs == 0:
-        raise typer.BadParameter("0 runs at a time would never end.", param_hint="--jobs")
+    check_least("--runs", runs, 1)
+    check_least("--sweeps", sweeps, 2)
+    check_word("--actions", actions, "most-probable", "drawn")
     design = Design(
-        n_features=n_features,
-        snr_db=snr_db,
+        n_features=parse_numbers(features, "--features", int, N_FEATURES),
+        snr_db=parse_numbers(snr, "--snr", float, SNR_DB),
         n_runs=runs or (20 if full else 1),
-        samplers=chosen,
+        samplers=() if sampler == "none" else parse_names(sampler, "--sampler", SAMPLERS),
         sweeps=sweeps or (10_000 if full else None),
         peers=peers,
-        seed=seed,
+        seed=random_state,
         peak=peak,
         action_rule=actions,
     )
-    from experiments.simulations.console import run_simulations
-
+    check_design(design.n_features, design.snr_db, peak)
+    if not design.samplers and not peers:
+        raise Refusal("--sampler: without a sampler and without peers there is nothing to run.")
     with study_errors(out):
-        run_simulations(out, design, jobs)
+        run_and_show(out, design, n_jobs)
+
+
+def check_design(n_features: tuple[int, ...], snr_db: tuple[float, ...], peak: float) -> None:
+    """Refuse data sets that cannot be drawn."""
+    for number in n_features:
+        if not 2 <= number <= 30:
+            raise Refusal(
+                f"--features: {number} is not between 2, below which there is only one action, and 30, the dimension "
+                "of the observations."
+            )
+    for snr in snr_db:
+        if not -100 <= snr <= 200:
+            raise Refusal(f"--snr: {snr:g} dB is not between -100 and 200 dB.")
+    if not 0.25 < peak <= 1:
+        raise Refusal(f"--peak: {peak:g} is not between 0.25, where no action is a favourite, and 1.")
 
 
 if __name__ == "__main__":

@@ -7,20 +7,19 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.harness.console import run_with_bar
+from experiments.harness.figures import save_svg_and_png
+from experiments.harness.markdown import count, list_names
+from experiments.simulations.figure2 import plot_figure2
 from experiments.simulations.study import Design, run_study
 from experiments.simulations.summary import Results, read_results
 
 
-def run_simulations(folder: Path, design: Design, n_jobs: int) -> None:
-    """Run what is left of the simulation study, then show what it found."""
+def run_and_show(folder: Path, design: Design, n_jobs: int) -> None:
+    """Run what is left of the study, then show the results."""
     n_cells = len(design.n_features) * len(design.snr_db)
-    methods = " and ".join([*design.samplers, *(["peers"] if design.peers else [])])
-    run_with_bar(
-        folder,
-        "simulations",
-        partial(run_study, design=design, n_jobs=n_jobs),
-        lambda tasks: f"{n_cells} cells x {design.n_runs} runs of {methods}",
-    )
+    methods = list_names([*design.samplers, *(["peers"] if design.peers else [])])
+    content = f"{count(n_cells, 'cell')} x {count(design.n_runs, 'run')} of {methods}"
+    run_with_bar(folder, "simulations", content, partial(run_study, design=design, n_jobs=n_jobs))
     show(read_results(folder), folder, Console())
 
 
@@ -40,11 +39,8 @@ def show(results: Results, folder: Path, console: Console) -> None:
     if len(results.runs) == 0:
         return
     try:
-        from experiments.harness.figures import save_svg_and_png
-        from experiments.simulations.figure2 import plot_figure2
-
         paths = save_svg_and_png(lambda: plot_figure2(results), folder / "figure2")
     except ImportError:
-        console.print("No picture: install whyact\\[plot].")
+        console.print("Figure 2 is not drawn, which needs matplotlib: install whyact\\[plot].")
         return
     console.print(f"Figure 2 drawn to {' and '.join(str(path) for path in paths)}", highlight=False, soft_wrap=True)

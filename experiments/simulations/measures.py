@@ -1,21 +1,22 @@
 """How far estimated features, substates and policies are from the truth (Sec. 5.1 and 5.2).
 
-A feature and its substates are only determined up to a scale, and features have no order. So there are two rules.
+A feature and its substates are determined only up to a scale, and features have no order. Two rules settle this.
 
-Assignment: true and estimated features are paired such that the sum over pairs of |s_k f_k' - s^_j f^_j'|^2 is least.
+Assignment: true and estimated features are paired so that the sum over pairs of |s_k f_k' - s^_j f^_j'|^2 is smallest.
 What a feature adds to the observations, s_k f_k', does not depend on the scale.
 
 Scale: each estimated feature is given the length of the true one it is paired with, and its substates are divided by
-the same factor. Only the lengths of true features are divided by, so no scale can blow up an error.
+the same factor. The only divisors are lengths of true features, so no scale can inflate an error.
 
-A true feature without a partner has the estimate zero, and the uniform policy. Surplus features count in the number of
-features and in the reconstruction.
+A true feature without a partner counts as estimated by zero, with the uniform policy. Surplus features count in the
+number of features and in the reconstruction.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+
+from experiments.harness.ground_truth import match_features
 
 
 class Errors(NamedTuple):
@@ -27,14 +28,14 @@ class Errors(NamedTuple):
     mad_policies: float  # mean absolute deviation over the entries of Phi
 
 
-def match_features(features, substates, true_features, true_substates):
-    """Pair features by what they add to the observations; return indices of the true and of the estimated ones."""
-    # |s f' - s^ f^'|^2 = |s|^2 |f|^2 + |s^|^2 |f^|^2 - 2 (s . s^)(f . f^); a feature left over costs its own square
-    products = (true_substates.T @ substates) * (true_features @ features.T)
-    return linear_sum_assignment(products, maximize=True)
-
-
-def compare_with_truth(features, substates, policies, true_features, true_substates, true_policies) -> Errors:
+def compare_with_truth(
+    features: np.ndarray,
+    substates: np.ndarray,
+    policies: np.ndarray,
+    true_features: np.ndarray,
+    true_substates: np.ndarray,
+    true_policies: np.ndarray,
+) -> Errors:
     """Compare features (K, D), substates (N, K) and policies (K, U) with the truth; K may differ."""
     true_index, index = match_features(features, substates, true_features, true_substates)
     lengths = np.linalg.norm(features[index], axis=1)
@@ -48,12 +49,13 @@ def compare_with_truth(features, substates, policies, true_features, true_substa
     found_policies = np.full_like(true_policies, 1.0 / true_policies.shape[1])
     found_policies[true_index] = policies[index]
     return Errors(
-        root_mean_square(found_features - true_features),
-        root_mean_square(found_substates - true_substates),
-        root_mean_square(substates @ features - true_substates @ true_features),
+        root_of_mean_square(found_features - true_features),
+        root_of_mean_square(found_substates - true_substates),
+        root_of_mean_square(substates @ features - true_substates @ true_features),
         float(np.mean(np.abs(found_policies - true_policies))),
     )
 
 
-def root_mean_square(values) -> float:
+def root_of_mean_square(values: np.ndarray) -> float:
+    """Over all entries."""
     return float(np.sqrt(np.mean(np.square(values))))

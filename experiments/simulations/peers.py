@@ -1,7 +1,7 @@
-"""What existing tools reach on the same data: tuned on the rows to learn from, judged on the others.
+"""How existing tools do on the same data: tuned on the rows to learn from, judged on the others.
 
-Each is a scikit-learn pipeline whose settings are chosen by cross-validation inside the training rows. The ceiling is
-what someone reaches who is told the true features and policies.
+Each is a scikit-learn pipeline whose settings are chosen by cross-validation within the training rows. The ceiling is
+the accuracy of a method that is told the true features and policies.
 """
 
 import tempfile
@@ -13,12 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from experiments.harness.store import Row
 from whyact.alternatives.pipelines import clip_at_zero, make_nmf, make_simplex_policies
 from whyact.alternatives.rank import count_by_bicrossvalidation, count_by_minka
 from whyact.alternatives.simplex import project_to_mixtures
 from whyact.comparison.classifiers import LABELS, REGULARISATION, Candidate, make_classifiers, make_regression, tune
+from whyact.simulation import GroundTruth
 
-# Names of the columns, and what a reader calls them.
+# Names of the columns, and their labels for readers.
 ACCURACIES = {
     **LABELS,
     "pca_lr": "PCA + LR",
@@ -30,8 +32,8 @@ ACCURACIES = {
 COUNTS = {"minka": "Minka's MLE + 1", "bicv": "bi-cross-validation"}
 
 
-def make_peers(n_features: int, n_columns: int, seed: int, memory=None) -> dict[str, Candidate]:
-    """All peers by name; `memory` keeps factors for the next regularisation."""
+def make_peers(n_features: int, n_columns: int, seed: int, memory: str | None = None) -> dict[str, Candidate]:
+    """All peers by name; `memory` is a folder that keeps factors for the next regularisation."""
     some_counts = [k for k in (3, 5, 7, 9, 12, 15, 18, 21) if k < n_columns]
     nmf_regression = make_pipeline(
         FunctionTransformer(clip_at_zero), make_nmf(n_features), StandardScaler(), make_regression(), memory=memory
@@ -51,8 +53,8 @@ def make_peers(n_features: int, n_columns: int, seed: int, memory=None) -> dict[
     }
 
 
-def run_peers(truth, seed: int) -> dict:
-    """Accuracy of every peer, and the numbers of features found, with the names of the study's columns."""
+def run_peers(truth: GroundTruth, seed: int) -> Row:
+    """Accuracy of every peer, and the numbers of features found, by the names of the study's columns."""
     X, y = truth.train
     X_new, y_new = truth.test
     accuracies = {}
@@ -69,6 +71,6 @@ def run_peers(truth, seed: int) -> dict:
     }
 
 
-def predict_with_truth(truth, X) -> np.ndarray:
+def predict_with_truth(truth: GroundTruth, X: np.ndarray) -> np.ndarray:
     """The most probable action, given the true features and policies."""
     return (project_to_mixtures(X, truth.features) @ truth.policies).argmax(axis=1)

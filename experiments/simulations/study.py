@@ -1,27 +1,31 @@
-"""The paper's simulation study (Sec. 5): its ground truth, and what is measured on it.
+"""The paper's simulation study (Sec. 5): which runs there are, and what is measured in each.
 
-A data set is given by the number of features, the SNR and the number of the run, whoever learns from it: all methods
-see the same rows, the first 80 to learn from and the last 20 to predict.
+A data set is given by the number of features, the SNR and the number of the run, whichever method learns from it: all
+methods see the same rows, the first 80 to learn from and the last 20 to predict.
 """
 
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 
-from experiments.harness.running import run_and_store
-from experiments.harness.store import RowStore, StudyError, check_settings, locked, make_folder
+from experiments.harness.ground_truth import DataSet
+from experiments.harness.running import Rows, run_and_store
+from experiments.harness.store import Row, RowStore, StudyError, check_settings, locked, make_folder
 from experiments.simulations.measures import compare_with_truth
 from experiments.simulations.peers import ACCURACIES, COUNTS, run_peers
-from whyact.simulation import N_TRAIN, PEAK, GroundTruth, draw_ground_truth
+from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier
+from whyact.comparison.compiling import compile_kernels
+from whyact.comparison.crossvalidation import align
+from whyact.simulation import N_TRAIN, PEAK
 from whyact.version import __version__
 
 N_FEATURES = (5, 7, 9, 12, 15, 18)
 SNR_DB = (10.0, 15.0, 20.0, 25.0, 30.0)
-ACTION_RULES = ("most-probable", "drawn")
 
 SAMPLERS = ("exact", "as-published")
 # Sweeps of each chain: the estimator's defaults. For the paper's algorithm they are its N_iter.
@@ -29,33 +33,11 @@ SWEEPS = {"exact": 3000, "as-published": 10_000}
 N_CHAINS = {"exact": 4, "as-published": 1}
 
 
-class DataSet(NamedTuple):
-    """Which data set of the study, and how it is drawn."""
-
-    n_features: int
-    snr_db: float
-    run: int
-    seed: int = 0
-    peak: float = PEAK
-    action_rule: str = "most-probable"
-
-    def seeds(self) -> list[int]:
-        """Random numbers depend on the data set alone, not on which others are in the study."""
-        return [self.seed, self.n_features, round(1000 * self.snr_db) % 2**32, self.run]
-
-    def draw(self) -> GroundTruth:
-        """Draw it; again if the rows to learn from hold one action only, from which nobody could learn."""
-        rng = np.random.default_rng(self.seeds())
-        while True:
-            truth = draw_ground_truth(rng, self.n_features, self.snr_db, peak=self.peak, action_rule=self.action_rule)
-            if len(np.unique(truth.train[1])) > 1:
-                return truth
+# --- one run --------------------------------------------------------------------------------------------------------
 
 
-def make_estimator(sampler: str, sweeps: int, random_state: int):
+def make_estimator(sampler: str, sweeps: int, random_state: int) -> FeaturePolicyClassifier:
     """The estimator with half of the sweeps as burn-in."""
-    from whyact import FeaturePolicyClassifier
-
     n_draws = sweeps - sweeps // 2
     return FeaturePolicyClassifier(
         sampler=sampler,
@@ -67,37 +49,28 @@ def make_estimator(sampler: str, sweeps: int, random_state: int):
     )
 
 
-def run_sampler(data_set: DataSet, sampler: str, sweeps: int) -> dict[str, float | None]:
-    """Fit one data set; return what is measured, with the names of the study's columns."""
-    from whyact.errors import ChainsDisagreeWarning
-
+def run_sampler(data_set: DataSet, sampler: str, sweeps: int) -> Row:
+    """Fit one data set; return what is measured, by the names of the study's columns."""
     truth = data_set.draw()
     model = make_estimator(sampler, sweeps, data_set.run)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ChainsDisagreeWarning)
         model.fit(*truth.train)
     X, actions = truth.test  # an action never seen in training is one more to get wrong
-    accuracy_mmse = float(np.mean(model.predict(X) == actions))
-    accuracy_map = float(np.mean(model.set_params(prediction="map").predict(X) == actions))
+    by_best_draw = model.classes_[model.judge(X, prediction="map").probabilities.argmax(axis=1)]
+    policies = align(model.policies_, model.classes_, np.arange(truth.policies.shape[1]))
     errors = compare_with_truth(
-        model.components_, model.substates_, fill_actions(model.policies_, model.classes_, truth.policies.shape[1]),
-        truth.features, truth.substates[:N_TRAIN], truth.policies,
-    )  # fmt: skip
+        model.components_, model.substates_, policies, truth.features, truth.substates[:N_TRAIN], truth.policies
+    )
+    posterior = model.posterior_
     return {
         "n_features_found": model.n_components_,
-        "p_true_n_features": model.posterior_.n_features_probabilities.get(data_set.n_features, 0.0),
-        "accuracy_mmse": accuracy_mmse,
-        "accuracy_map": accuracy_map,
+        "p_true_n_features": posterior.n_features_probabilities.get(data_set.n_features, 0.0),
+        "accuracy_mmse": float(np.mean(model.predict(X) == actions)),
+        "accuracy_map": float(np.mean(by_best_draw == actions)),
         **errors._asdict(),
-        "chains_agree": int(model.posterior_.chains_agree) if model.posterior_.n_chains > 1 else None,
+        "chains_agree": int(posterior.chains_agree) if posterior.n_chains > 1 else None,
     }
-
-
-def fill_actions(policies: np.ndarray, classes: np.ndarray, n_actions: int) -> np.ndarray:
-    """Put policies over the actions that were seen into a table over all actions; one never seen has zero."""
-    table = np.zeros((len(policies), n_actions))
-    table[:, classes] = policies
-    return table
 
 
 # --- the study: which runs, and where their rows go ----------------------------------------------------------------
@@ -126,9 +99,17 @@ class Design(NamedTuple):
         ]
 
     def sweeps_of(self, sampler: str) -> int:
+        """Sweeps of each chain."""
         return SWEEPS[sampler] if self.sweeps is None else self.sweeps
 
-    def settings(self) -> dict:
+    def tasks(self) -> list["Task"]:
+        """All runs of all methods."""
+        methods = [(sampler, self.sweeps_of(sampler)) for sampler in self.samplers]
+        if self.peers:
+            methods.append(("peers", 0))
+        return [Task(data_set, *method) for data_set in self.data_sets() for method in methods]
+
+    def settings(self) -> dict[str, Any]:
         """What all rows of a folder share."""
         return {
             "study": "simulations",
@@ -149,7 +130,8 @@ class Task(NamedTuple):
     def __str__(self) -> str:
         return f"K = {self.data_set.n_features}, {self.data_set.snr_db:g} dB, run {self.data_set.run}, {self.method}"
 
-    def key(self) -> tuple:
+    def key(self) -> tuple[int, float, int, str]:
+        """Which run it is."""
         return (self.data_set.n_features, self.data_set.snr_db, self.data_set.run, self.method)
 
 
@@ -178,20 +160,20 @@ def sampler_rows(folder: Path) -> RowStore:
 
 
 def peer_rows(folder: Path) -> RowStore:
-    """One row for each data set: the accuracy of each peer, and the number of features by each that finds one."""
+    """One row for each data set: the accuracy of each peer, and the number of features from each that finds one."""
     columns = {**CELL, **{f"accuracy_{name}": float for name in ACCURACIES}, **{f"n_features_{n}": int for n in COUNTS}}
     units = UNITS | {f"accuracy_{name}": "share" for name in ACCURACIES}
     return RowStore(folder / "peers.csv", columns, tuple(CELL), units)
 
 
 def timing_rows(folder: Path) -> RowStore:
-    """How long each run took; apart from the rest, because no two studies agree on it."""
+    """How long each run took; in a file of its own, because no two studies agree on it."""
     columns = {**CELL, "method": str, "sweeps": int, "seconds": float}
     return RowStore(folder / "timings.csv", columns, (*CELL, "method"), UNITS)
 
 
-def do_task(task: Task) -> dict[str, dict]:
-    """Run a method on a data set; return the row for each file. The row that counts as done comes last."""
+def do_task(task: Task) -> Rows:
+    """Run a method on a data set; return the row for each file. The row that marks the task as done comes last."""
     start = time.perf_counter()
     if task.method == "peers":
         measured = run_peers(task.data_set.draw(), task.data_set.run)
@@ -205,15 +187,8 @@ def do_task(task: Task) -> dict[str, dict]:
     return {"timings": timing, "runs": {**row, "sampler": task.method, "sweeps": task.sweeps, **measured}}
 
 
-def list_tasks(design: Design) -> list[Task]:
-    methods = [(sampler, design.sweeps_of(sampler)) for sampler in design.samplers]
-    if design.peers:
-        methods.append(("peers", 0))
-    return [Task(data_set, *method) for data_set in design.data_sets() for method in methods]
-
-
 def find_undone(folder: Path, tasks: list[Task]) -> list[Task]:
-    """Leave out what is done. A sampler has one number of sweeps in a folder, else means would mix two budgets."""
+    """Leave out what is done. In a folder each sampler has one number of sweeps, so that means mix no budgets."""
     rows = sampler_rows(folder).read()
     sweeps = {row["sampler"]: row["sweeps"] for row in rows}
     for task in tasks:
@@ -227,28 +202,28 @@ def find_undone(folder: Path, tasks: list[Task]) -> list[Task]:
     return [task for task in tasks if task.key() not in done]
 
 
-def run_study(folder: Path, design: Design, *, n_jobs: int = -1, on_start=None, on_done=None) -> None:
+def run_study(
+    folder: Path,
+    design: Design,
+    *,
+    n_jobs: int = -1,
+    on_start: Callable[[list[Task], list[Task]], None] | None = None,
+    on_done: Callable[[Task], None] | None = None,
+) -> None:
     """Do what is not done yet, `n_jobs` runs at a time, and write each run's row as soon as it is finished.
 
-    `on_start(tasks, undone)` and `on_done(task)` tell a progress bar.
+    `on_start(tasks, undone)` and `on_done(task)` are for a progress bar.
     """
     make_folder(folder)
     with locked(folder):
         check_settings(folder, design.settings())
-        tasks = list_tasks(design)
+        tasks = design.tasks()
         undone = find_undone(folder, tasks)
         if on_start:
             on_start(tasks, undone)
         if joblib.effective_n_jobs(n_jobs) > 1:
-            compile_kernels({task.method for task in undone})
+            samplers = {task.method for task in undone} & set(SAMPLERS)
+            X, actions = DataSet(5, 20.0, 0).draw().train
+            compile_kernels([make_estimator(name, 2, 0) for name in samplers], X, actions, predictions=(None, "map"))
         stores = {"runs": sampler_rows(folder), "peers": peer_rows(folder), "timings": timing_rows(folder)}
         run_and_store(undone, do_task, stores, folder, n_jobs, on_done)
-
-
-def compile_kernels(methods: set[str]) -> None:
-    """Compile in this process once, so that the others find it in the cache."""
-    truth = DataSet(5, 20.0, 0).draw()
-    for sampler in methods & set(SAMPLERS):
-        model = make_estimator(sampler, 2, 0).fit(*truth.train)
-        for prediction in ("mmse", "map"):
-            model.set_params(prediction=prediction).predict(truth.test[0][:1])

@@ -6,7 +6,7 @@ print(model)
 """
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whyact.version import __version__ as __version__
 
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from whyact.alternatives.per_action import PerActionFeaturesClassifier
     from whyact.comparison import Comparison, compare
     from whyact.demo import load_demo
-    from whyact.errors import ChainsDisagreeWarning
-    from whyact.estimators.feature_policy import FeaturePolicyClassifier
+    from whyact.errors import ChainsDisagreeWarning, WhyactError
+    from whyact.estimators.feature_policy import FeaturePolicyClassifier, load
     from whyact.model import Priors
     from whyact.sampler.settings import AsPublished
     from whyact.simulation import simulate
-    from whyact.storage.model_file import load
 
 # Names are imported when first used, so that `import whyact` is instant.
 _HOMES = {
@@ -34,8 +33,9 @@ _HOMES = {
     "PatternPolicyClassifier": "whyact.alternatives.pattern.estimator",
     "PerActionFeaturesClassifier": "whyact.alternatives.per_action",
     "Priors": "whyact.model",
+    "WhyactError": "whyact.errors",
     "compare": "whyact.comparison",
-    "load": "whyact.storage.model_file",
+    "load": "whyact.estimators.feature_policy",
     "load_demo": "whyact.demo",
     "simulate": "whyact.simulation",
 }
@@ -50,6 +50,7 @@ __all__ = [
     "PatternPolicyClassifier",
     "PerActionFeaturesClassifier",
     "Priors",
+    "WhyactError",
     "compare",
     "load",
     "load_demo",
@@ -57,11 +58,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'whyact' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*globals(), *_HOMES])

@@ -1,7 +1,7 @@
-"""The embedded default: a driver who reacts to what stands around the car.
+"""A made-up example: a driver who reacts to what is around the car.
 
-A made-up scene, not measured: a grid of 6 x 6 cells in front of the car. Five things can be in it, each to some
-degree, several at a time; each speaks for one action, and the driver takes the most probable one.
+Nothing is measured. The driver sees a grid of 6 x 6 cells in front of the car. Five things can be in it, each to some
+degree, several at a time. Each favours one action, and the driver takes the most probable one.
 """
 
 from dataclasses import dataclass
@@ -17,23 +17,64 @@ THINGS = {  # what is seen, where (rows, columns), and what it makes the driver 
     "cyclist, right": ([(2, 5), (3, 5), (2, 4)], "steer left"),
     "open road": ([(row, column) for row in range(6) for column in (1, 4)], "accelerate"),
 }
-NOISE = 0.12
-PEAK = 0.92
+NOISE = 0.12  # standard deviation
+PEAK = 0.92  # probability of the action that a thing speaks for
 
 
 @dataclass(frozen=True)
 class Demo:
-    """Demonstrations of the driver, and what they were made of."""
+    """Demonstrations of a made-up driver, and the features they were made of.
 
-    X: np.ndarray  # (N, 36)
-    y: np.ndarray  # (N,)
+    Attributes
+    ----------
+    X : ndarray of shape (N, 36)
+        What the driver saw.
+    y : ndarray of shape (N,)
+        What the driver did.
+    column_names : list of str
+        Where each cell is.
+    features : ndarray of shape (5, 36)
+        The true features.
+    feature_names : list of str
+        What they are.
+
+    Examples
+    --------
+    >>> from whyact import load_demo
+    >>> demo = load_demo()
+    >>> demo.feature_names
+    ['car close ahead', 'car far ahead', 'car beside, left', 'cyclist, right', 'open road']
+    """
+
+    X: np.ndarray
+    y: np.ndarray
     column_names: list[str]
-    features: np.ndarray  # true features, (5, 36)
+    features: np.ndarray
     feature_names: list[str]
 
 
 def load_demo(n_rows: int = 120, seed: int = 7) -> Demo:
-    """Make the demonstrations; the same ones for the same seed."""
+    """Make demonstrations of a driver who reacts to what is around the car.
+
+    Parameters
+    ----------
+    n_rows : int, default=120
+        Number of demonstrations.
+    seed : int, default=7
+        Seed of the random numbers; the same seed gives the same demonstrations.
+
+    Returns
+    -------
+    Demo
+        Observations, actions, and the features they were made of.
+
+    Examples
+    --------
+    >>> from whyact import load_demo
+    >>> demo = load_demo(n_rows=4)
+    >>> demo.X.shape, demo.y.tolist()
+    ((4, 36), ['steer right', 'accelerate', 'keep', 'steer right'])
+    """
     rng = np.random.default_rng(seed)
     features = np.zeros((len(THINGS), *GRID))
     policies = np.full((len(THINGS), len(ACTIONS)), (1 - PEAK) / (len(ACTIONS) - 1))

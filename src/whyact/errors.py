@@ -8,7 +8,7 @@ from types import FrameType
 
 
 class WhyactError(Exception):
-    """Base of all errors that whyact raises by itself."""
+    """Base of whyact's own errors; a wrong value of a parameter is a plain ValueError, as in scikit-learn."""
 
 
 class ArgumentError(WhyactError, ValueError):
@@ -58,7 +58,7 @@ def suggest(name: str, names: Iterable[str], n_shown: int = 20) -> str:
     close = difflib.get_close_matches(name.lower(), [known.lower() for known in names], 1)
     closest = [known for known in names if close and known.lower() == close[0]][:1]
     hint = f", did you mean {closest[0]!r}?" if closest else "."
-    return f"{hint} There are {list_names(names, n_shown)}."
+    return f"{hint} Available: {list_names(names, n_shown)}."
 
 
 def list_names(names: Sequence[str], n_shown: int = 20) -> str:

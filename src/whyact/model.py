@@ -1,11 +1,12 @@
-"""The model of Sec. 3: priors, the generative process, and the log joint density of Eq. (model::posterior).
+"""The model of Sec. 3: priors, variables, and the log joint density of Eq. (model::posterior).
 
     z_n = s_n F + noise,  F = A * W  (features: a binary activation times a weight, entry by entry),
     P(u_n | s_n, Phi) = sum_k s_nk phi_k(u_n) / sum_k s_nk,
 
 with an Indian buffet process over A, exponential (or Gaussian) weights W, substates s_nk on the grid
 {0, 1/(L-1), ..., 1} under a spike and slab, and Dirichlet policies phi_k. A row without any feature has the uniform
-action distribution. Zero is not a weight, so F alone tells A and W where it matters.
+action distribution. Zero is not a weight, so F alone tells A and W where it matters. `simulation.py` draws from the
+model.
 """
 
 import math
@@ -13,6 +14,7 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betaln, gammaln, xlogy
 
 UNLIMITED = 2**31 - 1  # features
@@ -62,6 +64,12 @@ class Priors(PositivePairs):
         Gamma prior of alpha_phi, the symmetric Dirichlet parameter of the policies.
     sparsity : pair, default=(1, 1)
         Beta prior of theta_k, the probability that a substate of feature k is zero.
+
+    Examples
+    --------
+    >>> from whyact import Priors
+    >>> Priors(ibp_mass=(1, 10)).ibp_mass  # expects fewer features
+    (1.0, 10.0)
     """
 
     noise_shape: tuple[float, float] = (1000.0, 1.0)
@@ -109,7 +117,7 @@ class Target(NamedTuple):
     observation_weight: float  # zeta
     action_weight: float  # omega
     decisiveness: float  # tau: power of the mixture of policies
-    max_features: int  # the model given that there are at most so many
+    max_features: int  # the model given that there are at most this many
     positive: bool  # exponential weights, else Gaussian
     n_birth_tries: int  # per sweep
     noise_shape_shape: float
@@ -128,9 +136,16 @@ class Target(NamedTuple):
     sparsity_nonzero: float
 
 
-def make_demonstrations(observations, actions, unit: float = 1.0) -> Demonstrations:
-    """Prepare observations (NaN where missing), divided by `unit`, and action indices (-1 where missing)."""
+def make_demonstrations(
+    observations: ArrayLike, actions: ArrayLike, unit: float = 1.0, center: float | np.ndarray = 0.0
+) -> Demonstrations:
+    """Prepare observations (NaN where missing) and action indices (-1 where missing) for the kernels.
+
+    `center` is taken off the observations, then they are divided by `unit`.
+    """
     observations = np.array(observations, dtype=np.float64, order="C", ndmin=2)
+    if np.any(center):
+        observations -= center
     observations /= unit
     missing = np.isnan(observations)
     row_gaps = np.nonzero(missing)[1]
@@ -165,15 +180,28 @@ def make_target(
     if n_birth_tries is None:
         n_birth_tries = min(n_dimensions, 12)
     return Target(
-        int(n_actions),
-        int(n_levels),
-        float(observation_weight),
-        float(n_dimensions if action_weight == "dimensions" else action_weight),
-        float(decisiveness),
-        UNLIMITED if max_features is None else int(max_features),
-        feature_values == "positive",
-        int(n_birth_tries),
-        *(number for field in fields(priors) for number in getattr(priors, field.name)),
+        n_actions=int(n_actions),
+        n_levels=int(n_levels),
+        observation_weight=float(observation_weight),
+        action_weight=float(n_dimensions if action_weight == "dimensions" else action_weight),
+        decisiveness=float(decisiveness),
+        max_features=UNLIMITED if max_features is None else int(max_features),
+        positive=feature_values == "positive",
+        n_birth_tries=int(n_birth_tries),
+        noise_shape_shape=priors.noise_shape[0],
+        noise_shape_rate=priors.noise_shape[1],
+        noise_rate_shape=priors.noise_rate[0],
+        noise_rate_rate=priors.noise_rate[1],
+        ibp_mass_shape=priors.ibp_mass[0],
+        ibp_mass_rate=priors.ibp_mass[1],
+        ibp_concentration_shape=priors.ibp_concentration[0],
+        ibp_concentration_rate=priors.ibp_concentration[1],
+        weight_scale_shape=priors.weight_scale[0],
+        weight_scale_rate=priors.weight_scale[1],
+        policy_concentration_shape=priors.policy_concentration[0],
+        policy_concentration_rate=priors.policy_concentration[1],
+        sparsity_zero=priors.sparsity[0],
+        sparsity_nonzero=priors.sparsity[1],
     )
 
 
@@ -212,8 +240,8 @@ def log_ibp(n_active: np.ndarray, patterns: np.ndarray, n_dimensions: int, mass:
 def log_joint(state: State, data: Demonstrations, target: Target) -> float:
     """Log of Eq. (model::posterior), normalising constants included, with the weights zeta and omega."""
     substates, policies = state.substates, state.policies
-    spoken = data.actions >= 0
-    probabilities = action_probabilities(substates, policies, target.decisiveness)[spoken, data.actions[spoken]]
+    known = data.actions >= 0
+    probabilities = action_probabilities(substates, policies, target.decisiveness)[known, data.actions[known]]
     log_actions = np.log(np.maximum(probabilities, np.finfo(float).tiny)).sum()
 
     alpha = state.policy_concentration

@@ -1,24 +1,31 @@
 """Draws of a changing number of features, and what they say (Sec. 4.2).
 
 The draws of a chain are stored flat: the features of all draws below each other, with row splits that tell where a
-draw begins. Nothing is padded. Features have no order that means something, so quantities that do not depend on it are
+draw begins. Nothing is padded. The order of features means nothing, so only quantities that do not depend on it are
 diagnosed (K, noise variance, ...), and features are aligned by assignment before they are averaged.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from whyact.intervals import Interval, quantile_interval
 from whyact.model import sharpen
+from whyact.plotting import plot_ranks
 from whyact.sampler.draws import TRACES, ChainDraws
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
 
 DIAGNOSED = ("n_features", "noise_variance", "log_joint", "n_active", "log_action_likelihood")
 # Chains that agree have an R-hat below this (Vehtari et al., 2021, ask for 1.01 with long chains).
 R_HAT_LIMIT = 1.1
-# The number of features grows if the last third of the draws has so many times as many as the first.
+# The number of features grows if the last third of the draws has this many times as many as the first.
 GROWTH = 1.2
 # Two features are taken for the same if the cosines of their entries and of their substates multiply to this.
 SAME_FEATURE = 0.5
@@ -41,42 +48,56 @@ class AlignedFeatures:
         The draw whose features give the order.
     presence : array (K,)
         Share of the draws that hold the feature.
-    features, policies, substates : dict of arrays
-        "mean", "low" and "high" (a central interval) over the draws that hold the feature; shapes (K, D), (K, U)
-        and (K, N). Policies are what the features say alone (`Posterior.speak_alone`).
+    features, policies, substates : Interval of arrays
+        Mean and central interval over the draws that hold the feature; shapes (K, D), (K, U) and (K, N). Policies are
+        what the features say alone (`Posterior.speak_alone`).
     interval : float
         Probability of the interval.
     """
 
     reference: DrawId
     presence: np.ndarray
-    features: dict[str, np.ndarray] = field(repr=False)
-    policies: dict[str, np.ndarray] = field(repr=False)
-    substates: dict[str, np.ndarray] = field(repr=False)
+    features: Interval = field(repr=False)
+    policies: Interval = field(repr=False)
+    substates: Interval = field(repr=False)
     interval: float = 0.9
 
 
 class Posterior:
     """The draws of all chains, in the unit of the observations.
 
+    A fitted model has it as `posterior_`.
+
     Parameters
     ----------
     chains : list of ChainDraws
-    unit : float
+        The draws of each chain, in the sampler's unit.
+    unit : float, default=1.0
         What the observations were divided by before sampling. Features, weight scale and noise variance are given
         back in the observations' own unit.
-    feature_values : str
-        "positive" or "real": whether the weight scale is a mean or a variance.
-    center : float or array (D,)
-        What was taken off the observations before that; it is added to the features again.
-    of_clusters : bool
-        Whether the rows of `features` are the means of clusters, whose policies are not part of the joint density.
-    best_is_modal : bool
-        Whether the draw that stands for all is sought among those with the most probable number of features. If not,
+    feature_values : {"positive", "real"}, default="positive"
+        Whether the weight scale is a mean or a variance.
+    best_is_modal : bool, default=True
+        Whether the representative draw is chosen among those with the most probable number of features. If not,
         it is the paper's MAP.
-    decisiveness : float
+    decisiveness : float, default=1.0
         Power of the mixture of policies.
+
+    Examples
+    --------
+    >>> from whyact import FeaturePolicyClassifier, load_demo
+    >>> demo = load_demo()
+    >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+    >>> posterior = model.fit(demo.X[:80], demo.y[:80]).posterior_
+    >>> posterior
+    <Posterior: 2 chains of 120 draws, K = 5>
+    >>> posterior.align().features.value.shape
+    (5, 36)
+    >>> list(posterior.diagnostics())
+    ['r_hat', 'ess_bulk', 'ess_tail']
     """
+
+    _noun = "features"  # what the rows of `features` are called in a sentence
 
     def __init__(
         self,
@@ -84,8 +105,6 @@ class Posterior:
         unit: float = 1.0,
         feature_values: str = "positive",
         best_is_modal: bool = True,
-        center=0.0,
-        of_clusters: bool = False,
         decisiveness: float = 1.0,
     ):
         if not chains or not all(len(chain) for chain in chains):
@@ -94,12 +113,11 @@ class Posterior:
         self.unit = unit
         self.feature_values = feature_values
         self.best_is_modal = best_is_modal
-        self.center = center
-        self.of_clusters = of_clusters
         self.decisiveness = decisiveness
 
     @property
     def n_chains(self) -> int:
+        """Number of chains."""
         return len(self.chains)
 
     @property
@@ -112,7 +130,7 @@ class Posterior:
 
     @cached_property
     def traces(self) -> dict[str, np.ndarray]:
-        """One number a draw, arrays (chain, draw), for each name of TRACES and single number of the state.
+        """One number per draw, arrays (chain, draw), for each name of TRACES and single number of the state.
 
         In the unit of the observations.
         """
@@ -131,13 +149,13 @@ class Posterior:
 
     def to_unit_of_observations(self, features: np.ndarray) -> np.ndarray:
         """Features as the chains hold them, in the unit of the observations."""
-        return features * self.unit + self.center
+        return features * self.unit
 
     def speak_alone(self, policies: np.ndarray) -> np.ndarray:
         """What each feature makes the teacher do where no other is present: its policy, to the power of tau."""
         return sharpen(policies, self.decisiveness)
 
-    def state(self, chain: int, draw: int):
+    def state(self, chain: int, draw: int) -> Any:
         """Return one draw, in the unit of the observations."""
         state = self.chains[chain].state(draw)
         scalars = {name: float(self.traces[name][chain, draw]) for name in self.chains[chain].scalars}
@@ -165,8 +183,6 @@ class Posterior:
         The Dirichlet density of Eq. (model::posterior) has no bound as a probability goes to zero; in the
         coordinates of log-odds it has.
         """
-        if self.of_clusters:
-            return self.traces["log_joint"]
         added = [
             np.add.reduceat(np.append(np.log(chain.policies).sum(axis=1), 0.0), chain.row_splits[:-1])
             * (np.diff(chain.row_splits) > 0)
@@ -181,7 +197,7 @@ class Posterior:
         density = np.where(self.traces["n_features"] == self.modal_n_features, self._log_joint_in_logs, -np.inf)
         return DrawId(*(int(i) for i in np.unravel_index(np.argmax(density), density.shape)))
 
-    def chosen_state(self, reference: DrawId | None = None):
+    def chosen_state(self, reference: DrawId | None = None) -> Any:
         """The best draw (or another), its features sorted by how much of them is in the rows, most first.
 
         In the sampler's unit, as `chains` are.
@@ -192,6 +208,11 @@ class Posterior:
         return state._replace(
             features=state.features[order], policies=state.policies[order], substates=state.substates[order]
         )
+
+    @cached_property
+    def chosen(self) -> Any:
+        """The draw that stands for all, as `chosen_state` gives it."""
+        return self.chosen_state()
 
     def highest_joint_draw(self) -> DrawId:
         """The paper's MAP: the draw of highest joint density, over all numbers of features.
@@ -209,8 +230,7 @@ class Posterior:
 
         Features of the reference draw are counted as in `chosen_state`. Two features are alike as far as both their
         entries and their substates are: the similarity is the product of the two cosines, which does not depend on the
-        scale of either. Clusters are alike as far as their rows are. The assignment maximises its sum; pairs less alike
-        than SAME_FEATURE stay unmatched.
+        scale of either. The assignment maximises its sum; pairs less alike than SAME_FEATURE stay unmatched.
         """
         from scipy.optimize import linear_sum_assignment
 
@@ -219,13 +239,20 @@ class Posterior:
         labels = [np.full(len(chain.features), -1) for chain in self.chains]
         for chain, found in zip(self.chains, labels, strict=True):
             for low, high in pairwise(chain.row_splits):
-                likeness = normalise(chain.levels[low:high].astype(float)) @ unit_substates.T
-                if not self.of_clusters:
-                    likeness *= np.abs(normalise(chain.features[low:high]) @ unit_features.T)
+                levels = chain.levels[low:high].astype(float)
+                likeness = self._compare(chain.features[low:high], levels, unit_features, unit_substates)
                 theirs, ours = linear_sum_assignment(likeness, maximize=True)
                 alike = likeness[theirs, ours] >= SAME_FEATURE
                 found[low + theirs[alike]] = ours[alike]
         return labels
+
+    def _compare(
+        self, features: np.ndarray, substates: np.ndarray, unit_features: np.ndarray, unit_substates: np.ndarray
+    ) -> np.ndarray:
+        """How alike each feature of a draw (rows) is to each of the reference draw, whose rows have length one."""
+        likeness = normalise(substates) @ unit_substates.T
+        likeness *= np.abs(normalise(features) @ unit_features.T)
+        return likeness
 
     @cached_property
     def labels(self) -> list[np.ndarray]:
@@ -233,9 +260,20 @@ class Posterior:
         return self.match(self.best_draw())
 
     def align(self, reference: DrawId | None = None, interval: float = 0.9) -> AlignedFeatures:
-        """Match the features of every draw to those of a reference draw (the best one), and summarise them.
+        """Match the features of every draw to those of a reference draw, and summarise them.
 
-        Their order is that of `chosen_state`; `match` tells which features are taken for the same.
+        Their order is that of `chosen_state`; `match` says which features are taken for the same.
+
+        Parameters
+        ----------
+        reference : DrawId or None, default=None
+            None: the best draw.
+        interval : float, default=0.9
+            Probability of the intervals.
+
+        Returns
+        -------
+        AlignedFeatures
         """
         labels = self.labels if reference is None else self.match(reference)
         reference = self.best_draw() if reference is None else reference
@@ -243,8 +281,12 @@ class Posterior:
         n_features = len(chosen.features)
         chosen_levels = self.chains[reference.chain].n_levels
 
-        def summarise(rows_of_chain, own, convert=lambda rows: rows):
-            summary = {name: np.empty(own.shape) for name in ("mean", "low", "high")}
+        def summarise(
+            rows_of_chain: Callable[[ChainDraws], np.ndarray],
+            own: np.ndarray,
+            convert: Callable[[np.ndarray], np.ndarray],
+        ) -> Interval:
+            summary = Interval(*(np.empty(own.shape) for _ in range(3)))
             for k in range(n_features):
                 rows = np.concatenate(
                     [
@@ -254,10 +296,7 @@ class Posterior:
                 )
                 if not len(rows):  # a feature that no row holds matches none, not even itself
                     rows = own[k : k + 1]
-                summary["mean"][k] = rows.mean(axis=0)
-                summary["low"][k], summary["high"][k] = np.quantile(
-                    rows, [(1 - interval) / 2, (1 + interval) / 2], axis=0
-                )
+                summary.value[k], summary.low[k], summary.high[k] = quantile_interval(rows, interval, rows.mean(axis=0))
             return summary
 
         n_all = sum(len(chain) for chain in self.chains)
@@ -284,8 +323,8 @@ class Posterior:
     # --- diagnostics ----------------------------------------------------------------------------------------
 
     @cached_property
-    def _diagnostics(self):
-        import arviz_stats
+    def _diagnostics(self) -> dict[str, dict[str, float]]:
+        import arviz_stats  # two seconds, which a fit need not wait for
 
         names = ("r_hat", "ess_bulk", "ess_tail")
         numbers = {}
@@ -304,10 +343,13 @@ class Posterior:
                 }
         return numbers
 
-    def diagnostics(self):
+    def diagnostics(self) -> "xarray.Dataset":
         """R-hat and effective sample sizes of quantities that do not depend on the order of the features.
 
-        Returns an `xarray.Dataset` with one variable a measure, over the dimension "quantity".
+        Returns
+        -------
+        xarray.Dataset
+            One variable per measure, over the dimension "quantity".
         """
         import xarray
 
@@ -320,25 +362,26 @@ class Posterior:
         )
 
     def agreement(self) -> str:
-        """Say in one sentence whether the chains agree, and what to do if they do not."""
+        """One sentence about whether the chains agree, and what to do if they do not."""
         if self.n_chains < 2:
-            return "One chain cannot tell whether it has converged; run at least two (n_chains)."
+            return "With a single chain, convergence cannot be checked; run at least two (n_chains)."
         if self.n_draws < 4:
-            return f"{self.n_draws} draws a chain are too few to tell whether the chains agree; raise n_draws."
+            return f"{self.n_draws} draws per chain are too few to tell whether the chains agree; raise n_draws."
         r_hats = {name: self._diagnostics[name]["r_hat"] for name in DIAGNOSED}
         worst = max(r_hats, key=lambda name: np.inf if np.isnan(r_hats[name]) else r_hats[name])
         if self.chains_agree:
             return f"The {self.n_chains} chains agree (largest R-hat {r_hats[worst]:.2f}, {worst})."
-        what = "clusters" if self.of_clusters else "features"
         modes = [int(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"]]
         numbers = (
-            f"; their most frequent numbers of {what} are {', '.join(map(str, modes))}" if len(set(modes)) > 1 else ""
+            f"; their most frequent numbers of {self._noun} are {', '.join(map(str, modes))}"
+            if len(set(modes)) > 1
+            else ""
         )
         advice = "raise n_burn_in and n_draws, or n_chains, and fit again"
         if growth := self.growth():
             advice += (
-                f"; the number of {what} still grows (from {growth[0]:.0f} to {growth[1]:.0f}): if longer chains do "
-                "not end that, bound it (max_features) or give the observations less weight (observation_weight)"
+                f"; the number of {self._noun} is still growing (from {growth[0]:.0f} to {growth[1]:.0f}): if longer "
+                "chains do not settle it, set max_features or give the observations less weight (observation_weight)"
             )
         return f"The {self.n_chains} chains disagree (R-hat of {worst} is {r_hats[worst]:.2f}{numbers}): {advice}."
 
@@ -355,24 +398,35 @@ class Posterior:
 
     @property
     def chains_agree(self) -> bool:
-        """Whether R-hat of every diagnosed quantity is below R_HAT_LIMIT; True if that cannot be asked."""
+        """Whether R-hat of every diagnosed quantity is below R_HAT_LIMIT; True if that cannot be determined."""
         if self.n_chains < 2 or self.n_draws < 4:
             return True
         return all(self._diagnostics[name]["r_hat"] < R_HAT_LIMIT for name in DIAGNOSED)
 
-    def plot_ranks(self, figure=None):
-        """Draw rank plots of the diagnosed quantities: chains that mix have flat ones. Needs matplotlib."""
-        from whyact.plotting import plot_ranks
+    def plot_ranks(self, figure: "Figure | None" = None) -> "Figure":
+        """Draw rank plots of the diagnosed quantities: chains that mix have flat ones. Needs matplotlib.
 
-        return plot_ranks(self, figure)
+        Parameters
+        ----------
+        figure : matplotlib Figure or None, default=None
+            Where to draw; None: a new one.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        return plot_ranks({name: self.traces[name] for name in DIAGNOSED}, figure)
 
     # --- export ---------------------------------------------------------------------------------------------
 
-    def to_arviz(self):
-        """Return an `xarray.DataTree` that arviz-stats' `summary` and `rhat` accept.
+    def to_arviz(self) -> "xarray.DataTree":
+        """The draws as a tree that ArviZ's `summary` and `rhat` accept.
 
-        The groups "posterior" and "sample_stats" hold one number a draw. The group "features" holds the features
-        of all draws flat, with `row_splits` over the draws, chain after chain.
+        Returns
+        -------
+        xarray.DataTree
+            The groups "posterior" and "sample_stats" hold one number per draw. The group "features" holds the features
+            of all draws flat, with `row_splits` over the draws, chain after chain.
         """
         import xarray
         from arviz_base import from_dict

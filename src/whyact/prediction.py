@@ -5,12 +5,15 @@ the most probable substates. Every row is predicted by itself with the same rand
 not depend on which other rows are asked for.
 """
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
 import numpy as np
+from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from whyact.model import State, Target
@@ -19,6 +22,7 @@ from whyact.posterior import DrawId, Posterior
 if TYPE_CHECKING:
     from whyact.sampler.new_rows import FlatDraws, Rounds
 
+PREDICTIONS = ("mmse", "map")
 N_WARM = 6
 N_KEPT = 4
 N_KEPT_OF_ONE_DRAW = 60
@@ -26,12 +30,12 @@ N_KEPT_OF_ONE_DRAW = 60
 NOISE_QUANTILE = 0.999
 # A row of which the features explain less, noise aside, is unlike the demonstrations.
 FAMILIAR = 0.5
-# So many rows go to a kernel at once if they need no random numbers: Ctrl-C waits for them.
+# This many rows go to a kernel at once if they need no random numbers: Ctrl-C waits for them.
 BLOCK_SIZE = 1024
 
 
 class Prediction(NamedTuple):
-    """What is said about new rows."""
+    """Predictions for new rows."""
 
     probabilities: np.ndarray  # (N, U)
     substates: np.ndarray  # mean substates of the chosen draw, (N, K); without one (N, 0)
@@ -40,28 +44,28 @@ class Prediction(NamedTuple):
 
 
 def pick_draws(posterior: Posterior, max_draws: int) -> list[DrawId]:
-    """At most so many draws, evenly spread over the chains, and at least one of each."""
+    """At most this many draws, evenly spread over the chains, and at least one of each."""
     per_chain = max(1, min(posterior.n_draws, max_draws // posterior.n_chains))
     picks = np.unique(np.linspace(0, posterior.n_draws - 1, per_chain).round().astype(int))
     return [DrawId(chain, int(draw)) for chain in range(posterior.n_chains) for draw in picks]
 
 
-def spread_over_chains(posterior: Posterior, max_draws: int) -> list:
+def spread_over_chains(posterior: Posterior, max_draws: int) -> list[Any]:
     """The draws that `pick_draws` names, in the sampler's unit."""
     return [posterior.chains[chain].state(draw) for chain, draw in pick_draws(posterior, max_draws)]
 
 
 @cache
-def find_thread_pools():
-    """The thread pools of all libraries loaded; to look for them takes longer than to predict a row."""
+def find_thread_pools() -> Any:
+    """The thread pools of all loaded libraries; looking for them takes longer than predicting a row."""
     import scipy.linalg.cython_blas  # noqa: F401  the BLAS of the kernels must be among them
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
-def single_threaded_blas():
-    """Context in which BLAS does not start threads of its own beside ours, nor rounds differently if it may."""
+def single_threaded_blas() -> AbstractContextManager[Any]:
+    """A context in which BLAS starts no threads of its own, which would also make it round differently."""
     return find_thread_pools().limit(limits=1, user_api="blas")
 
 
@@ -74,7 +78,7 @@ class Predictor:
     target : Target
         The distribution that was sampled.
     max_draws : int
-        MMSE takes at most so many draws, spread evenly over the chains, and at least one a chain.
+        MMSE takes at most this many draws, spread evenly over the chains, and at least one per chain.
     seed : int
         Of the random numbers that every row is predicted with.
     """
@@ -87,8 +91,9 @@ class Predictor:
         self.max_draws = max_draws
         self.seed = seed
 
-    def flatten(self, states: list[State]):
+    def flatten(self, states: list[State]) -> "FlatDraws":
         """Put the draws below each other, with what the kernels need of each."""
+        # numba is imported at the first prediction, not with the package
         from whyact.sampler.new_rows import FlatDraws
 
         sizes = [len(state.features) for state in states]
@@ -106,15 +111,17 @@ class Predictor:
             voices=self.find_voices(states),
         )
 
-    def find_voices(self, states: list[State]):
+    def find_voices(self, states: list[State]) -> Any:
         """What the substates of each draw say about the action."""
+        # numba is imported at the first prediction, not with the package
         from whyact.sampler.new_rows import MixtureVoices
 
         return MixtureVoices(np.concatenate([state.policies for state in states]), self.target.decisiveness)
 
     @property
-    def predict_rows(self):
+    def predict_rows(self) -> Callable[..., None]:
         """The kernel that understands these voices."""
+        # numba is imported at the first prediction, not with the package
         from whyact.sampler.new_rows import predict_rows_by_mixture
 
         return predict_rows_by_mixture
@@ -142,15 +149,14 @@ class Predictor:
 
     @cached_property
     def _best_draw(self) -> "FlatDraws":
-        return self.flatten([self.posterior.chosen_state()])
+        return self.flatten([self.posterior.chosen])
 
     def log_density(self, observations: np.ndarray) -> np.ndarray:
         """Log density of each row, its substates summed out, averaged over the draws (an estimate, see `weigh_row`).
 
         Rows (NaN where missing) in the unit of the observations; densities in the sampler's.
         """
-        from scipy.special import logsumexp
-
+        # numba is imported at the first prediction, not with the package
         from whyact.sampler.interrupts import interrupts_between_kernels
         from whyact.sampler.new_rows import weigh_row
 
@@ -171,7 +177,7 @@ class Predictor:
 
     @cached_property
     def _noise_limits(self) -> np.ndarray:
-        """What noise can do at most, in units of its variance, to a row with so many observed entries."""
+        """What noise can do at most, in units of its variance, to a row, by its number of observed entries."""
         n_dimensions = self.posterior.chains[0].features.shape[1]
         return chi2.ppf(NOISE_QUANTILE, np.maximum(np.arange(n_dimensions + 1), 1))
 
@@ -196,7 +202,8 @@ class Predictor:
         keep_substates: bool = False,
         keep_rounds: bool = False,
     ) -> tuple[Prediction, "Rounds"]:
-        """Answer rows block by block. Where random numbers are drawn, each row is a block and begins them anew."""
+        """Answer rows block by block. Where random numbers are drawn, each row is a block and starts them again."""
+        # numba is imported at the first prediction, not with the package
         from whyact.sampler.interrupts import interrupts_between_kernels
         from whyact.sampler.new_rows import Rounds
 
@@ -214,7 +221,7 @@ class Predictor:
         )
         predict_rows, noise_limits = self.predict_rows, self._noise_limits
 
-        def predict_part(first, last):
+        def predict_part(first: int, last: int) -> None:
             scratch = np.zeros((block_size, n_features))
             with interrupts_between_kernels() as deliver_interrupt:
                 for start in range(first, last, block_size):

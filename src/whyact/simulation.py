@@ -1,15 +1,14 @@
 """The generative process of Sec. 3, and the ground truth of the simulations in Sec. 5."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from whyact.model import Priors, State, action_probabilities
 
-N_TRAIN = 80
-
-
+N_TRAIN = 80  # rows of the design to learn from; the others are for prediction
 # The paper says that one action has high probability, and that policies are deterministic; how high is left open.
 PEAK = 0.95
 
@@ -39,6 +38,39 @@ def draw_substates_from_prior(
     return np.where(rng.random((n_features, n_rows)) < theta, 0, levels) / (n_levels - 1)
 
 
+def draw_features_from_prior(
+    rng: np.random.Generator, n_dimensions: int, mass: float, concentration: float, weight_scale: float, values: str
+) -> np.ndarray:
+    """Draw F = A * W, (K, D); `values` is "positive" or "real"."""
+    activations = draw_activations(rng, n_dimensions, mass, concentration)
+    weights = (
+        rng.exponential(weight_scale, activations.shape)
+        if values == "positive"
+        else math.sqrt(weight_scale) * rng.standard_normal(activations.shape)
+    )
+    return np.where(activations, weights, 0.0)
+
+
+def draw_hyperparameters(rng: np.random.Generator, priors: Priors, given: Mapping[str, Any]) -> dict[str, float]:
+    """Draw the hyperparameters that are not given, and the noise variance."""
+
+    def draw_gamma(name: str) -> float:
+        shape, rate = getattr(priors, name)
+        return rng.gamma(shape) / rate
+
+    drawn = {
+        name: given[name] if name in given else draw_gamma(name)
+        for name in ("noise_shape", "noise_rate", "ibp_mass", "ibp_concentration", "policy_concentration")
+    }
+    drawn["weight_scale"] = given["weight_scale"] if "weight_scale" in given else 1.0 / draw_gamma("weight_scale")
+    drawn["noise_variance"] = (
+        given["noise_variance"]
+        if "noise_variance" in given
+        else drawn["noise_rate"] / max(rng.gamma(drawn["noise_shape"]), np.finfo(float).tiny)
+    )
+    return {name: float(value) for name, value in drawn.items()}
+
+
 class Simulation(NamedTuple):
     """A draw from the generative process."""
 
@@ -57,11 +89,30 @@ def simulate(
     n_levels: int = 100,
     feature_values: str = "positive",
     decisiveness: float = 1.0,
-    **given,
+    **given: Any,
 ) -> Simulation:
     """Draw from the generative process: everything, or the rest given some of it.
 
-    Any field of `State` may be given by name; each other variable is drawn from its distribution given its parents.
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    n_rows, n_dimensions, n_actions : int
+        Number of observations, of their columns, and of the actions.
+    priors : Priors or None, default=None
+        The hyperpriors; None means `Priors()`, Table 1 of the paper.
+    n_levels : int, default=100
+        Number of values on the grid of the substates.
+    feature_values : {"positive", "real"}, default="positive"
+        Whether the weights of features are exponential or Gaussian.
+    decisiveness : float, default=1.0
+        Power of the mixture of policies.
+    **given
+        Any field of `State`; each other variable is drawn from its distribution given its parents.
+
+    Returns
+    -------
+    Simulation
+        A named tuple of the `state`, `observations` (N, D) and `actions` (N,).
 
     Examples
     --------
@@ -75,54 +126,27 @@ def simulate(
     unknown = set(given) - set(State._fields)
     if unknown:
         raise TypeError(f"simulate: {sorted(unknown)[0]!r} is not a variable of the model; there are {State._fields}.")
-
-    def draw_gamma(name):
-        shape, rate = getattr(priors, name)
-        return rng.gamma(shape) / rate
-
-    hyper = {
-        name: given[name] if name in given else draw_gamma(name)
-        for name in ("noise_shape", "noise_rate", "ibp_mass", "ibp_concentration", "policy_concentration")
-    }
-    weight_scale = given["weight_scale"] if "weight_scale" in given else 1.0 / draw_gamma("weight_scale")
-    noise_variance = (
-        given["noise_variance"]
-        if "noise_variance" in given
-        else hyper["noise_rate"] / max(rng.gamma(hyper["noise_shape"]), np.finfo(float).tiny)
-    )
+    hyper = draw_hyperparameters(rng, priors, given)
     if "features" in given:
         features = np.asarray(given["features"], dtype=float)
     else:
+        mass, concentration, scale = hyper["ibp_mass"], hyper["ibp_concentration"], hyper["weight_scale"]
+        features = draw_features_from_prior(rng, n_dimensions, mass, concentration, scale, feature_values)
         n_known = [len(given[name]) for name in ("substates", "policies") if name in given]
-        activations = draw_activations(rng, n_dimensions, hyper["ibp_mass"], hyper["ibp_concentration"])
-        if n_known and len(activations) != n_known[0]:
-            raise ValueError("simulate: give `features` together with `substates` or `policies`, they share K.")
-        weights = (
-            rng.exponential(weight_scale, activations.shape)
-            if feature_values == "positive"
-            else math.sqrt(weight_scale) * rng.standard_normal(activations.shape)
-        )
-        features = np.where(activations, weights, 0.0)
-    n_features = len(features)
+        if n_known and len(features) != n_known[0]:
+            raise ValueError("simulate: give `features` together with `substates` or `policies`, because they share K.")
     substates = (
         np.asarray(given["substates"], dtype=float)
         if "substates" in given
-        else draw_substates_from_prior(rng, n_features, n_rows, n_levels, priors.sparsity)
+        else draw_substates_from_prior(rng, len(features), n_rows, n_levels, priors.sparsity)
     )
-    if "policies" in given:
-        policies = np.asarray(given["policies"], dtype=float)
-    else:
-        policies = draw_policies_from_prior(rng, n_features, n_actions, hyper["policy_concentration"])
-    state = State(
-        substates=substates,
-        features=features,
-        policies=policies,
-        noise_variance=float(noise_variance),
-        weight_scale=float(weight_scale),
-        **{name: float(value) for name, value in hyper.items()},
+    policies = (
+        np.asarray(given["policies"], dtype=float)
+        if "policies" in given
+        else draw_policies_from_prior(rng, len(features), n_actions, hyper["policy_concentration"])
     )
-    observations, actions = simulate_data(rng, state, decisiveness)
-    return Simulation(state, observations, actions)
+    state = State(substates=substates, features=features, policies=policies, **hyper)
+    return Simulation(state, *simulate_data(rng, state, decisiveness))
 
 
 def draw_policies_from_prior(rng: np.random.Generator, n_features: int, n_actions: int, alpha: float) -> np.ndarray:
@@ -154,11 +178,13 @@ class GroundTruth(NamedTuple):
     noise_variance: float
 
     @property
-    def train(self):
+    def train(self) -> tuple[np.ndarray, np.ndarray]:
+        """Observations and actions to learn from."""
         return self.observations[:N_TRAIN], self.actions[:N_TRAIN]
 
     @property
-    def test(self):
+    def test(self) -> tuple[np.ndarray, np.ndarray]:
+        """Observations and actions to predict."""
         return self.observations[N_TRAIN:], self.actions[N_TRAIN:]
 
 

@@ -15,6 +15,7 @@ from tests.support.geweke import compare
 from tests.support.statistics import Z_LIMIT, batch_z
 from whyact.alternatives.cluster.estimator import ClusterPolicyClassifier, ClusterPriors, make_cluster_target
 from whyact.alternatives.cluster.evidence import collect_sums, sum_up_cluster
+from whyact.alternatives.cluster.posterior import ClusterPosterior
 from whyact.alternatives.cluster.sampler import (
     ClusterState,
     draw_clusters,
@@ -30,6 +31,7 @@ from whyact.alternatives.cluster.sampler import (
     try_split_or_merge,
 )
 from whyact.model import Demonstrations, log_gamma, make_demonstrations
+from whyact.sampler.draws import ChainDraws
 from whyact.sampler.policies import log_density_concentration
 
 PRIORS = ClusterPriors(
@@ -318,10 +320,10 @@ def redraw_data(rng, state, data):
 @numba.njit
 def run_joint_chain(rng, state, data, sweep_target, n_steps):
     drawn = np.empty((n_steps, 12))
-    weights = np.array([1.0])
+    observation_weights = np.array([1.0])
     for i in range(n_steps):
         data = redraw_data(rng, state, data)
-        state = run_sweeps_of_clusters(rng, state, weights, data, sweep_target)[0]
+        state = run_sweeps_of_clusters(rng, state, observation_weights, data, sweep_target)[0]
         drawn[i] = measure(state, data)
     return drawn
 
@@ -354,6 +356,7 @@ def run_geweke(seed, n_steps, n_prior, missing=False, wrong=None):
     return compare(chain, prior, QUANTITIES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 def test_sweep_leaves_the_joint_distribution_invariant(missing):
     """About 100 z scores, |t| > 4.5 has probability 2e-5: a correct sampler fails with probability below 0.2%."""
@@ -363,6 +366,7 @@ def test_sweep_leaves_the_joint_distribution_invariant(missing):
     assert len({name for name, _ in scores}) == len(QUANTITIES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("wrong", "quantity"),
     [
@@ -416,7 +420,7 @@ def test_clusters_means_and_policies_are_found(fitted):
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.2, rel=0.2)
     assert model.predict_cluster(X[80:]).argmax(axis=1).tolist() == [own[c] for c in clusters[80:]]
     assert "5 clusters explain 80 demonstrations" in str(model)
-    np.testing.assert_allclose(model.posterior_.aligned.features["mean"][own], means, atol=0.4)
+    np.testing.assert_allclose(model.posterior_.aligned.features.value[own], means, atol=0.4)
 
 
 def test_observation_far_from_all_clusters_has_the_priors_policy(fitted):
@@ -443,7 +447,7 @@ def test_prediction_is_the_exact_predictive_of_each_draw(missing, rate):
     assert (len(model.posterior_.chains[0].state(0).features) == 1) == (rate > 1)
     state = model.posterior_.chains[0].state(0)
     new = X[10:11] + 0.7
-    data, target = model._problem.data, model._problem.target
+    data, target = model._data, model._result.target
     observations = np.vstack([data.observations, (new - model.posterior_.center) / model.posterior_.unit])
     if missing:
         observations[3, 2] = np.nan
@@ -464,6 +468,33 @@ def test_chosen_draw_is_the_best_of_the_modal_ones(fitted):
     posterior = fitted[0].posterior_
     modal = posterior.traces["n_features"] == posterior.modal_n_features
     assert posterior.traces["log_joint"][posterior.best_draw()] == posterior.traces["log_joint"][modal].max()
+
+
+def fill_chain(clusters, seed):
+    """Draws of one partition, with means that say nothing about it."""
+    rng = np.random.default_rng(seed)
+    state = make_state(clusters)
+    chain = ChainDraws(state, 2)
+    for _ in range(20):
+        chain.append(state._replace(features=rng.standard_normal(state.features.shape)), rng.random(), -1.0)
+    return chain
+
+
+def test_clusters_are_matched_by_their_rows_and_centred_back():
+    center = np.array([10.0, 20.0])
+    posterior = ClusterPosterior([fill_chain([0, 0, 1, 1, 1], 0), fill_chain([1, 1, 0, 0, 0], 1)], 2.0, center)
+    aligned = posterior.aligned
+    assert aligned.presence.tolist() == [1.0, 1.0]
+    assert aligned.substates.value.tolist() == [[0, 0, 1, 1, 1], [1, 1, 0, 0, 0]]
+    means = np.concatenate([chain.features[chain.levels[:, 2] == 1] for chain in posterior.chains])
+    np.testing.assert_allclose(aligned.features.value[0], 2.0 * means.mean(axis=0) + center)
+    # nothing of the policies is in the density that the best draw is chosen by
+    assert posterior.traces["log_joint"][posterior.best_draw()] == posterior.traces["log_joint"].max()
+
+
+def test_chains_that_disagree_name_their_numbers_of_clusters():
+    posterior = ClusterPosterior([fill_chain([0, 0, 1, 1, 1], 0), fill_chain([0] * 5, 1)], 1.0, np.zeros(2))
+    assert "most frequent numbers of clusters are 2, 1" in posterior.agreement()
 
 
 def test_policies_are_the_counts_with_the_prior(fitted):

@@ -276,10 +276,10 @@ def redraw_actions(rng, state, data, target):
 def run_joint_chain(rng, state, data, target, sweep_target, n_steps):
     """`sweep_target` is the target, or a wrong one to see that the test can fail."""
     drawn = np.empty((n_steps, 14))
-    weights = np.array([1.0])
+    observation_weights = np.array([1.0])
     silent = data.actions < 0
     for i in range(n_steps):
-        state = run_sweeps_of_patterns(rng, state, weights, data, sweep_target)[0]
+        state = run_sweeps_of_patterns(rng, state, observation_weights, data, sweep_target)[0]
         data.actions[:] = -1  # only the observations here: a mixture of policies is none of this model
         data = redraw_data(rng, state, data, target)
         for n in range(len(silent)):
@@ -305,6 +305,7 @@ def run_geweke(seed, n_steps, n_prior, wrong=None, **model):
     return compare(chain, prior, QUANTITIES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "model", [{}, {"missing": True}, {"feature_values": "real"}], ids=["positive", "missing", "real"]
 )
@@ -316,6 +317,7 @@ def test_sweep_leaves_the_joint_distribution_invariant(model):
     assert len({name for name, _ in scores}) == len(QUANTITIES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("wrong", "quantity"),
     [({"sparsity_zero": 2.0}, "n_present"), ({"action_weight": 1.3}, "policy_concentration")],

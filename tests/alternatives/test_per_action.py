@@ -106,7 +106,7 @@ def test_density_of_a_row_is_estimated_without_bias():
 
 
 def test_probabilities_are_those_of_the_enumerated_densities():
-    """Rows between the groups, whose odds are neither none nor all; two features in a group."""
+    """Rows between the groups, whose probabilities are not near 0 or 1; two features in a group."""
     X, y, _ = make_groups(1, 30)
     X = X[:, :5]
     model = PerActionFeaturesClassifier(

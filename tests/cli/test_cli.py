@@ -1,47 +1,100 @@
-"""The command line."""
+"""The command line as a whole: one dialect, one shape of errors, an answer at once."""
 
-import re
+import subprocess
+import sys
 
-from typer.testing import CliRunner
+import pytest
+import typer.main
 
 import whyact
-from experiments.driving.traffic import app as traffic_app
-from whyact.cli import app
+from tests.support.command_line import invoke
+from whyact import cli
+from whyact.cli.arguments import LARGEST_SEED
+from whyact.estimators.settings_file import SEED
 
-runner = CliRunner()
+COMMANDS = typer.main.get_command(cli.app).commands
+
+
+def list_options():
+    """Each option of each command."""
+    for command in COMMANDS.values():
+        for option in command.params:
+            if option.param_type_name == "option" and option.name != "help":
+                yield command.name, option
 
 
 def test_version():
-    result = runner.invoke(app, ["version"])
-    assert result.output.strip() == whyact.__version__
+    assert invoke("version").output.strip() == whyact.__version__
+    assert invoke("--version").output.strip() == whyact.__version__
 
 
-def test_demo_shows_what_was_learned(tmp_path):
-    picture = tmp_path / "demo.png"
-    result = runner.invoke(app, ["demo", "--out", str(picture)])
-    assert result.exit_code == 0, result.output
-    assert "12 features explain 630 demonstrations" in result.output
-    assert re.search(r"Accuracy in the 210 moments of 105 episodes it has not seen: 0\.[67]", result.output)
-    assert picture.read_bytes().startswith(b"\x89PNG")
+def test_the_same_option_is_called_and_explained_the_same_in_every_command():
+    explained = {}
+    for command, option in list_options():
+        if option.name != "out":
+            explained.setdefault(option.name, {})[command] = (tuple(option.opts), option.help)
+    assert {"n_jobs", "random_state", "action", "columns", "shape", "scale_columns", "prediction", "quiet"} <= {
+        name for name, commands in explained.items() if len(commands) > 1
+    }
+    assert all(len(set(commands.values())) == 1 for commands in explained.values()), explained
 
 
-def test_demo_refuses_a_folder_that_is_not_there(tmp_path):
-    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "no" / "demo.png")])
-    assert result.exit_code == 2
-    assert "does not" in result.output
+def test_every_command_that_writes_does_so_with_o():
+    writing = {command for command, option in list_options() if option.name == "out"}
+    assert writing == {"fit", "predict", "explain", "report", "simulate", "compare", "demo"}
+    assert all(option.opts == ["--out", "-o"] for _, option in list_options() if option.name == "out")
 
 
-def test_traffic_study_writes_what_the_page_of_drives_reads(tmp_path, monkeypatch):
-    from experiments.driving import traffic
-    from experiments.driving.page import TRAFFIC_FILE, read_traffic
+def test_seeds_are_those_that_the_estimator_takes():
+    assert SEED.accepts(LARGEST_SEED)
+    assert not SEED.accepts(LARGEST_SEED + 1)
+    assert not SEED.accepts(-1)
 
-    monkeypatch.setattr(traffic, "OPTIONS", {**traffic.OPTIONS, "n_burn_in": 10, "n_draws": 10, "max_features": 5})
-    out = tmp_path / TRAFFIC_FILE
-    result = runner.invoke(traffic_app, ["--out", str(out), "--episodes", "2"])
-    assert result.exit_code == 0, result.output
-    drivers = read_traffic(tmp_path)
-    assert {"learned", "expert", "random", "idle"} <= set(drivers["driver"])
-    assert (drivers["n_episodes"] == 2).all()
-    assert drivers["crash_rate"].between(0, 1).all()
-    result = runner.invoke(traffic_app, ["--out", str(tmp_path / "no" / "x.csv")])
-    assert result.exit_code == 2
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["fit"], "Missing argument 'FILE'."),
+        (["fit", "d.csv"], "Missing option '--out' / '-o'."),
+        (["fit", "d.csv", "-o", "m.nc", "--n-levels", "many"], "--n-levels: "),
+        (["fit", "d.csv", "-o", "m.nc", "--n-levels", "1"], "--n-levels: 1 is not a whole number from 2 to 65536."),
+        (["fit", "d.csv", "-o", "-"], "--out: only `predict` writes to standard output; give a file."),
+        (["resume", "x", "--n-jobs", "0"], "--n-jobs: 0 jobs would never finish"),
+        (["predict", "m.nc", "d.csv", "--n-jobs", "0"], "--n-jobs: 0 jobs would never finish"),
+        (["predict", "m.nc", "d.csv", "--prediction", "best"], "--prediction: 'best' is not mmse or map."),
+        (["explain", "m.nc", "d.csv", "--nearest", "-1"], "--nearest: "),
+        (["explain", "m.nc", "d.csv", "--interval", "90"], "--interval: 90 is not between 0 and 1."),
+        (["report", "m.nc", "-o", "r.html", "--kind", "pie"], "--kind: 'pie' is not bars, image or curve."),
+        (["report", "m.nc", "-o", "r.html", "--origin", "left"], "--origin: 'left' is not upper or lower."),
+        (["compare", "d.csv", "--action", "u", "--n-jobs", "0"], "--n-jobs: 0 jobs would never finish"),
+        (["compare", "d.csv", "--action", "u", "--random-state", "-1"], "--random-state: -1 is not a whole number"),
+        (["demo", "--random-state", "4294967296"], "--random-state: 4294967296 is not a whole number from 0 to 429"),
+        (["demo", "-o", "demo.txt"], "--out: demo.txt does not end with .png, .svg or .pdf."),
+        (["demo", "-o", "no/demo.png"], "--out: the folder no does not exist; create it first."),
+        (["info", "m.nc"], "there is no file m.nc."),
+        (["fit", "d.csv", "-o", "m.nc", "--jobs", "1"], "No such option: --jobs"),
+        (["dmeo"], "No such command 'dmeo'"),
+    ],
+)
+def test_errors_are_one_sentence_that_begins_with_the_option(monkeypatch, tmp_path, capfd, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["whyact", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith(f"whyact: {sentence}")
+    assert err.endswith((".\n", "?\n"))
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_heavy_is_imported_for_help():
+    code = (
+        "import sys; from whyact.cli import app; from typer.testing import CliRunner; "
+        "assert '--n-burn-in' in CliRunner().invoke(app, ['fit', '--help']).output; "
+        "heavy = [name for name in ('numpy', 'numba', 'pandas', 'sklearn', 'scipy', 'xarray') if name in sys.modules]; "
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

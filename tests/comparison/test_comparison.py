@@ -25,10 +25,11 @@ from whyact.alternatives.pipelines import make_nmf_policies
 from whyact.cli import app
 from whyact.comparison import Comparison, compare, count_components
 from whyact.comparison.classifiers import LABELS, Candidate, tune
+from whyact.comparison.compiling import compile_kernels, set_seeds, shorten
 from whyact.comparison.contestants import CONTESTANTS, DEFAULT
-from whyact.comparison.crossvalidation import align, compile_kernels, set_seeds
+from whyact.comparison.crossvalidation import align
 from whyact.comparison.folds import make_folds
-from whyact.comparison.inputs import check_rows, make_model, scale_if_asked
+from whyact.comparison.inputs import make_model, scale_if_asked
 from whyact.comparison.scoring import UNIFORM_SHARE, calibration_error, corrected_interval, score
 from whyact.errors import ArgumentError, ChainsDisagreeWarning
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
@@ -201,14 +202,14 @@ def test_interval_by_hand():
     half = 4.302653 * np.sqrt(0.01 * 7 / 12)
     np.testing.assert_allclose(found, [0.2, 0.2 - half, 0.2 + half], rtol=1e-6)
     assert found.verdict == "tie"
-    assert corrected_interval(found.mean + np.array([0, 1e-3, -1e-3]), 80, 20).verdict == "ahead"
-    assert corrected_interval(-found.mean + np.array([0, 1e-3, -1e-3]), 80, 20).verdict == "behind"
+    assert corrected_interval(found.value + np.array([0, 1e-3, -1e-3]), 80, 20).verdict == "ahead"
+    assert corrected_interval(-found.value + np.array([0, 1e-3, -1e-3]), 80, 20).verdict == "behind"
 
 
 def test_two_folds_tell_nothing():
     """That both differences are the same is no proof of anything."""
     found = corrected_interval(np.array([0.3, 0.3]), 80, 20)
-    assert found.mean == 0.3
+    assert found.value == 0.3
     assert found.verdict == "unknown"
     assert corrected_interval(np.array([]), np.nan, np.nan).verdict == "unknown"
 
@@ -430,11 +431,11 @@ def test_missing_entries_are_imputed_for_who_needs_it(rows):
 def test_columns_are_scaled_on_demand(rows):
     X, y = rows
     sizes = np.array([1.0, 1.0, 1000.0, 1.0])
-    advice = "The columns of X differ in size by a factor of"
+    advice = "The columns of X differ in scale by a factor of"
     short = FeaturePolicyClassifier(n_burn_in=10, n_draws=10, n_chains=1)
     plain = compare(X * sizes, y, models={"own": short}, splits=["random"], n_folds=2)
     assert plain.notes[0].startswith(advice)
-    assert "own know one noise" in plain.notes[0]
+    assert "one noise for all columns (own)" in plain.notes[0]
     assert not compare(X * sizes, y, models=["knn"], splits=["random"], n_folds=2).notes
     scaled = compare(X * sizes, y, models=["knn", "nmf"], splits=["random"], n_folds=2, scale=True)
     unscaled = compare(X, y, models=["knn", "nmf"], splits=["random"], n_folds=2, scale=True)
@@ -443,16 +444,43 @@ def test_columns_are_scaled_on_demand(rows):
     assert scaled.folds["n_components"].notna().sum() == 2
 
 
-def test_a_scaled_sampler_is_still_one(monkeypatch):
+def test_a_scaled_sampler_is_still_one():
     scaled, _ = scale_if_asked({"clusters": make_model("clusters", "clusters")}, np.eye(3), True)
     assert scaled["clusters"].is_sampler
-    lengths = []
-    monkeypatch.setattr(
-        "whyact.comparison.crossvalidation.fit_once",
-        lambda rows, name, model, *_: lengths.append(model.candidate.estimator[-1].n_burn_in),
-    )
-    compile_kernels(check_rows(*make_rows(20), None)[0], scaled, None)
-    assert lengths == [1]  # the shortest fit that compiles
+    assert shorten(scaled["clusters"].candidate.estimator)[-1].n_burn_in == 1  # the shortest fit that compiles
+
+
+class SpySampler(Spy):
+    """Has the parameters of a sampler, and tells how long it ran."""
+
+    def __init__(self, log=None, n_burn_in=500, n_draws=500, n_chains=4):
+        super().__init__(log)
+        self.n_burn_in, self.n_draws, self.n_chains = n_burn_in, n_draws, n_chains
+
+    def __sklearn_clone__(self):
+        return SpySampler(self.log, self.n_burn_in, self.n_draws, self.n_chains)
+
+    def fit(self, X, y):
+        if len(np.unique(y)) == 1:
+            raise ValueError("one action")
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        self.log.append((self.n_burn_in, self.n_draws, self.n_chains, len(X)))
+
+    def judge(self, X, prediction=None):
+        self.log.append((prediction, len(X)))
+
+
+def test_kernels_are_compiled_by_the_shortest_fits_of_samplers(rows):
+    log, other = [], []
+    compile_kernels([Spy(other), make_pipeline(StandardScaler(), SpySampler(log))], *rows)
+    assert log == [(1, 5, 2, 1)]
+    assert not other
+    compile_kernels([SpySampler(log)], *rows, predictions=("mmse", "map"))
+    assert log[1:] == [("mmse", 1), ("map", 1)]
+    compile_kernels([SpySampler(log)], rows[0], np.zeros(60))  # a fit that fails does so later, where it is noted
+    assert len(log) == 3
 
 
 def test_actions_that_cannot_be_learned_count_as_wrong():
@@ -499,22 +527,22 @@ X60, Y60 = make_rows()
 @pytest.mark.parametrize(
     ("changes", "argument", "sentence"),
     [
-        ({"models": ["lr", "forrest"]}, "models", r"'forrest' is not known, did you mean 'forest'\? There are feat"),
+        ({"models": ["lr", "forrest"]}, "models", r"'forrest' is not known, did you mean 'forest'\? Available: feat"),
         ({"models": []}, "models", "models is empty"),
         ({"models": {"m": 3}}, "models", "'m' is not a scikit-learn estimator, but 3"),
         ({"models": {"m": LogisticRegression}}, "models", "'m' is not a scikit-learn estimator"),
         ({"models": {"m": SVC()}}, "models", "'m' has no predict_proba"),
-        ({"reference": "features"}, "reference", r"'features' is not compared\. There are lda, majority"),
-        ({"y": ["a"] * 60}, "y", r"y holds one action only \('a'\)"),
+        ({"reference": "features"}, "reference", r"'features' is not compared\. Available: lda, majority"),
+        ({"y": ["a"] * 60}, "y", r"y holds only one action \('a'\)"),
         ({"y": [None] * 60}, "y", "y holds no action"),
         ({"y": Y60[:59]}, "y", "X has 60 rows, but y has 59 entries"),
         ({"y": None}, "y", "y must be one column"),
         ({"y": np.zeros((60, 2))}, "y", "y must be one column"),
-        ({"y": np.linspace(0.1, 0.9, 60)}, "y", "y must hold one discrete action a row"),
+        ({"y": np.linspace(0.1, 0.9, 60)}, "y", "y must hold one discrete action per row"),
         ({"y": ["a", 1] * 30}, "y", "labels of one sortable type"),
         ({"groups": [1] * 59}, "groups", "X has 60 rows, but groups has 59 entries"),
         ({"groups": [1, 2] * 30}, "groups", "groups holds 2 different groups, fewer than n_folds=5"),
-        ({"groups": [None, *range(59)]}, "groups", "groups must not be missing, as it is in 1 rows"),
+        ({"groups": [None, *range(59)]}, "groups", "groups must have an entry for every row, but lacks 1"),
         ({"n_folds": 1}, "n_folds", "n_folds must be a whole number of at least 2, got 1"),
         ({"n_folds": 2.5}, "n_folds", "n_folds must be a whole number"),
         ({"n_folds": 61}, "n_folds", "n_folds=61 is more than the 60 rows"),
@@ -581,9 +609,10 @@ def test_picture_shows_every_model_and_the_reference(comparison):
     assert bold == ["LDA with shrinkage"]
 
 
-def test_the_example_of_the_docstring_runs():
-    result = doctest.testmod(sys.modules["whyact.comparison.crossvalidation"])
-    assert (result.attempted, result.failed) == (4, 0)
+@pytest.mark.parametrize(("module", "n_examples"), [("crossvalidation", 8), ("results", 35), ("scoring", 11)])
+def test_the_examples_of_the_docstrings_run(module, n_examples):
+    result = doctest.testmod(sys.modules[f"whyact.comparison.{module}"])
+    assert (result.attempted, result.failed) == (n_examples, 0)
 
 
 def test_names_are_imported_when_asked_for():
@@ -616,7 +645,7 @@ def unwrap(output):
 def test_command_prints_and_writes_everything(demos, tmp_path):
     out, picture = tmp_path / "out.csv", tmp_path / "out.png"
     result = invoke(
-        demos, "--action", "u", "--groups", "episode", "--models", "lr, majority,nmf", "--folds", 2, "--jobs", 1,
+        demos, "--action", "u", "--groups", "episode", "--models", "lr, majority,nmf", "--folds", 2, "--n-jobs", 1,
         "--out", out, "--picture", picture,
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -632,7 +661,9 @@ def test_command_prints_and_writes_everything(demos, tmp_path):
 
 
 def test_columns_with_commas_can_be_chosen(demos):
-    result = invoke(demos, "--action", "u", "--columns", '"a,b", e', "--models", "majority", "--folds", 2, "--jobs", 1)
+    result = invoke(
+        demos, "--action", "u", "--columns", '"a,b", e', "--models", "majority", "--folds", 2, "--n-jobs", 1
+    )
     assert result.exit_code == 0, result.output
     assert "2 observed columns" in result.output
 
@@ -648,8 +679,8 @@ def test_columns_with_commas_can_be_chosen(demos):
         (["--action", "u", "--models", "ldaa"], "--models", "did you mean 'lda'"),
         (["--action", "u", "--folds", "1"], "--folds", "at least 2"),
         (["--action", "u", "--repeats", "0"], "--repeats", "at least 1"),
-        (["--action", "u", "--jobs", "0"], "--jobs", "0 fits at a time"),
-        (["--action", "u", "--seed", "-1"], "--seed", "-1 is not between 0"),
+        (["--action", "u", "--n-jobs", "0"], "--n-jobs", "0 jobs would never finish"),
+        (["--action", "u", "--random-state", "-1"], "--random-state", "-1 is not a whole number from 0"),
         (["--action", "u", "--out", "/no/such/folder/x.csv"], "--out", "the folder /no/such/folder does not exist"),
         (["--action", "u", "--picture", "/no/such/folder/x.png"], "--picture", "does not exist"),
         (["--action", "u", "--picture", "x.txt"], "--picture", "does not end with .png"),
@@ -666,7 +697,7 @@ def test_demonstrations_are_not_overwritten(demos):
     before = demos.read_bytes()
     result = invoke(demos, "--action", "u", "--out", demos)
     assert result.exit_code == 2
-    assert "is the file with the demonstrations" in unwrap(result.output)
+    assert "is also an input file" in unwrap(result.output)
     result = invoke(demos, "--action", "u", "--out", demos.parent)
     assert "is a folder" in unwrap(result.output)
     assert demos.read_bytes() == before
@@ -678,7 +709,7 @@ def test_one_action_and_a_missing_file(tmp_path):
     assert (result.exit_code, "there is no file" in unwrap(result.output)) == (2, True)
     path.write_text("x,u\n1,a\n2,a\n")
     result = invoke(path, "--action", "u", "--models", "lda")
-    assert (result.exit_code, "one action only ('a')" in unwrap(result.output)) == (2, True)
+    assert (result.exit_code, "only one action ('a')" in unwrap(result.output)) == (2, True)
 
 
 def test_a_stop_by_the_user_is_not_an_error(demos, monkeypatch, tmp_path):
@@ -686,7 +717,7 @@ def test_a_stop_by_the_user_is_not_an_error(demos, monkeypatch, tmp_path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sys.modules["whyact.comparison.crossvalidation"], "tune", stop)
-    result = invoke(demos, "--action", "u", "--models", "lda", "--jobs", 1, "--out", tmp_path / "out.csv")
+    result = invoke(demos, "--action", "u", "--models", "lda", "--n-jobs", 1, "--out", tmp_path / "out.csv")
     assert result.exit_code == 130
-    assert "Stopped before the end of the comparison." in result.output
+    assert "the comparison is incomplete" in result.output
     assert not (tmp_path / "out.csv").exists()

@@ -1,6 +1,5 @@
 """Occupancy grids: each point finds its cell, two frames make an observation."""
 
-import doctest
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import whyact.driving.grids
 from tests.support.kitti_scenes import find_real_data, make_points, make_tracking
 from whyact.driving.grids import (
     OccupancyGrid,
@@ -77,12 +75,6 @@ def test_grid_is_what_a_loop_over_the_points_gives(grid, data):
     image = grid.rasterise(points)
     np.testing.assert_array_equal(image, rasterise_slowly(grid, points))
     assert (image >= 0).all()
-
-
-def test_example_of_the_docstring_runs():
-    result = doctest.testmod(whyact.driving.grids)
-    assert result.attempted > 0
-    assert result.failed == 0
 
 
 def test_order_of_the_points_does_not_matter():

@@ -29,7 +29,7 @@ def test_scan_is_little_endian(tmp_path):
     ("content", "sentence"),
     [
         (b"", "is empty"),
-        (make_points(0).tobytes()[:-1], "cut short: 79 bytes are no multiple of 16"),
+        (make_points(0).tobytes()[:-1], "cut short: 79 bytes are not a multiple of 16"),
         (np.array([[1, 2, 3, 4], [1, np.nan, 3, 4]], "<f4").tobytes(), "not finite, in point 1"),
         (np.array([[1, 2, np.inf, 4]], "<f4").tobytes(), "not finite, in point 0"),
         (np.array([[1, 2, 1e9, 4]], "<f4").tobytes(), "farther away than 1000 m"),
@@ -161,7 +161,7 @@ def test_frames_without_a_scan_are_left_out_and_reported(tmp_path, make):
     assert found.frames.tolist() == [0, 1, 4, 5, 6]
     assert found.missing == (2, 3, 7)
     assert found.oxts[:, 8].tolist() == list(range(8))
-    assert "5 scans of 8 frames; 3 have no scan (2-3, 7)." in found.describe()
+    assert "5 scans of 8 frames; 3 without a scan (2-3, 7)." in found.describe()
 
 
 def test_truncated_scan_is_an_error_unless_it_may_be_skipped(tmp_path):
@@ -176,7 +176,7 @@ def test_truncated_scan_is_an_error_unless_it_may_be_skipped(tmp_path):
     assert list(found.damaged) == [1, 3]
     assert "cut short" in found.damaged[1]
     assert "not finite" in found.damaged[3]
-    assert found.describe().endswith("1 have no scan and the scans of 2 are damaged and skipped (1, 3-4).")
+    assert found.describe().endswith("1 without a scan and 2 with a damaged scan that was skipped (1, 3-4).")
 
 
 def test_all_scans_damaged_is_an_error_all_the_same(tmp_path):
@@ -234,7 +234,7 @@ def test_more_scans_than_lines_of_oxts_is_an_error(tmp_path):
 def test_gap_in_oxts_is_an_error(tmp_path):
     drive = make_raw(tmp_path, n_frames=4)
     (drive / "oxts" / "data" / "0000000001.txt").unlink()
-    with pytest.raises(KittiError, match=r"has a gap: there is no file of frame 1\.$"):
+    with pytest.raises(KittiError, match=r"has a gap: there is no file for frame 1\.$"):
         find_scene(tmp_path, 1)
 
 
@@ -258,10 +258,10 @@ def test_other_files_among_the_scans(tmp_path):
     (scans / "readme.txt").write_text("hello")
     assert find_scene(tmp_path, 11).frames.tolist() == [0, 1, 2, 3]
     make_points(0).tofile(scans / "1.bin")
-    with pytest.raises(KittiError, match=r"1\.bin and 000001\.bin both are frame 1"):
+    with pytest.raises(KittiError, match=r"1\.bin and 000001\.bin are both frame 1"):
         find_scene(tmp_path, 11)
     (scans / "1.bin").rename(scans / "copy.bin")
-    with pytest.raises(KittiError, match=r"copy\.bin is not named by the number of a frame"):
+    with pytest.raises(KittiError, match=r"copy\.bin is not named after the number of a frame"):
         find_scene(tmp_path, 11)
 
 

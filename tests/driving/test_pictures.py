@@ -44,7 +44,7 @@ def test_every_action_has_a_colour_of_its_own():
 
 
 def test_labels_must_fit_the_motion(motion):
-    with pytest.raises(ArgumentError, match="one for each of the 60 frames"):
+    with pytest.raises(ArgumentError, match="one label for each of the 60 frames"):
         plot_actions(motion, np.array(["A"]), 10.0)
 
 
@@ -77,7 +77,7 @@ def test_feature_is_drawn_from_the_top_and_below_it_what_changed():
     assert "A1: 0.95, in 3% of frames" in texts
     assert "A2: 0.93, in 12% of frames" in texts
     assert "D1: 0.60, in 50% of frames" in texts
-    assert "lane change (right): no feature speaks mostly for this" in texts
+    assert "lane change (right): no feature mainly favours this" in texts
 
 
 def test_blue_is_positive_and_red_is_negative():

@@ -1,4 +1,4 @@
-"""The scikit-learn face: checks, inputs, outputs, bad input."""
+"""The scikit-learn interface: checks, inputs, outputs, bad input."""
 
 import copy
 import logging
@@ -27,9 +27,9 @@ QUICK = {"n_burn_in": 30, "n_draws": 20, "thin": 2, "n_chains": 1, "random_state
 
 @parametrize_with_checks(
     [
-        FeaturePolicyClassifier(n_burn_in=60, n_draws=40, n_chains=2),
-        FeaturePolicyClassifier(n_burn_in=300, n_draws=200, n_chains=2, feature_values="real"),
-        FeaturePolicyClassifier(n_burn_in=60, n_draws=40, n_chains=1, prediction="map"),
+        FeaturePolicyClassifier(n_burn_in=60, n_draws=40, thin=10, n_chains=2),
+        FeaturePolicyClassifier(n_burn_in=300, n_draws=200, thin=50, n_chains=2, feature_values="real"),
+        FeaturePolicyClassifier(n_burn_in=60, n_draws=40, thin=10, n_chains=1, prediction="map"),
     ]
 )
 @pytest.mark.filterwarnings("ignore")
@@ -331,7 +331,7 @@ def test_bad_parameters_are_named(parameters, sentence):
         (X, [None if i else "a" for i in range(12)], "y holds one class only"),
         (X, np.array([0, "a"] * 6, dtype=object), "y must hold labels of one sortable type"),
         (X[:, 0], Y, "Expected 2D array"),
-        (X * 1e200, Y, "X holds values of size 1e"),
+        (X * 1e200, Y, "X holds values as large as 1e"),
     ],
 )
 def test_bad_data_gets_a_sentence_and_leaves_nothing_half_done(observations, actions, sentence):
@@ -469,7 +469,7 @@ def test_scikit_learn_callbacks_follow_the_fit(demo):
     stopper = Counter(stop_after=12)
     stopped = clone(model).set_callbacks(stopper).fit(demo.X[:80], demo.y[:80])
     assert 0 < stopped.posterior_.n_draws < 30
-    early = Counter(stop_after=2)  # in the burn-in: goes on until there are draws
+    early = Counter(stop_after=2)  # in the burn-in: continues until there are draws
     assert clone(model).set_callbacks(early).fit(demo.X[:80], demo.y[:80]).posterior_.n_draws > 0
     assert early.events.count("begin") == early.events.count("end")
 

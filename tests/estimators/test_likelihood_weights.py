@@ -47,9 +47,9 @@ def test_score_is_that_of_rows_not_learned_from(demo):
 @pytest.mark.parametrize("name", ["observation_weight", "action_weight"])
 def test_auto_needs_rows_and_actions_to_judge_by(demo, name):
     model = FeaturePolicyClassifier(**{name: "auto"}, **SHORT)
-    with pytest.raises(ValueError, match=f"{name}='auto' leaves out"):
+    with pytest.raises(ValueError, match=f"{name}='auto' holds out"):
         model.fit(demo.X[:20], demo.y[:20])
-    with pytest.raises(ValueError, match=f"{name}='auto' leaves out"):
+    with pytest.raises(ValueError, match=f"{name}='auto' holds out"):
         model.fit(demo.X)
     with pytest.raises(ValueError, match=f"{name}='auto' needs sampler='exact'"):
         model.set_params(sampler="as-published").fit(demo.X, demo.y)

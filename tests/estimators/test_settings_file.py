@@ -60,6 +60,23 @@ def test_every_parameter_can_be_set(write):
     assert all(kind.words for kind in find_parameter_kinds().values())
 
 
+@pytest.mark.parametrize("name", find_parameter_kinds())
+def test_what_a_file_may_say_is_what_the_estimator_takes(name):
+    kind = find_parameter_kinds()[name]
+    values = [-1, 0, 1, 2, 65536, 65537, 2**32 - 1, 2**32, -0.5, 0.5, 1.0, "auto", "prior", "real", "map", "exact"]
+    for value in values:
+        try:
+            FeaturePolicyClassifier(**{name: value})._validate_params()
+            is_legal = True
+        except ValueError:
+            is_legal = False
+        if name == "verbose" and value == -1:  # `whyact fit` ignores it
+            continue
+        assert kind.accepts(value) == is_legal, value
+    assert not kind.accepts(float("inf"))
+    assert not kind.accepts(None)
+
+
 @pytest.mark.parametrize("sampler", ["", 'sampler = "as-published"\n'])
 def test_the_table_of_the_published_algorithm_chooses_it(write, sampler):
     settings = read_settings(write(f"{sampler}[as_published]\nn_indicators = 10\n"))
@@ -73,18 +90,23 @@ def test_the_table_of_the_published_algorithm_chooses_it(write, sampler):
         ("colums = ['x']", "'colums', did you mean 'columns'"),
         ("[priors]\nibp_mas = [1, 1]", r"no setting 'priors\.ibp_mas', did you mean 'ibp_mass'"),
         ("[as_published]\nbirths = 1", "no setting 'as_published.births'"),
-        ("n_chains = 2.5", "n_chains must be a whole number, not 2.5"),
-        ("n_chains = true", "n_chains must be a whole number, not True"),
-        ("decisiveness = nan", "decisiveness must be a finite number, not nan"),
-        ("action_weight = 'all'", "action_weight must be a finite number or 'auto' or 'dimensions', not 'all'"),
+        ("n_chains = 2.5", "n_chains must be a whole number of at least 1, not 2.5"),
+        ("n_chains = true", "n_chains must be a whole number of at least 1, not True"),
+        ("decisiveness = nan", "decisiveness must be a finite number above 0, not nan"),
+        ("action_weight = 'all'", "must be a finite number of at least 0 or 'auto' or 'dimensions', not 'all'"),
+        ("n_levels = 1", "n_levels must be a whole number from 2 to 65536, not 1"),
+        ("thin = 0", "thin must be a whole number of at least 1, not 0"),
+        ("unit = 0", "unit must be a finite number above 0 or 'auto', not 0"),
+        ("random_state = -1", "random_state must be a whole number from 0 to 4294967295, not -1"),
         ("start = 1", "start must be 'prior' or 'rows', not 1"),
         ("random_state = '1'", "random_state must be a whole number"),
-        ("columns = 'x'", "columns must be a list of texts, not 'x'"),
-        ("columns = ['x', 1]", "columns must be a list of texts"),
-        ("action = 1", "action must be a text, not 1"),
+        ("columns = 'x'", "columns must be a list of strings, not 'x'"),
+        ("columns = ['x', 1]", "columns must be a list of strings"),
+        ("action = 1", "action must be a string, not 1"),
         ("shape = [8]", "shape must be two or more whole numbers above 0"),
         ("shape = [8, 0]", "shape must be two or more whole numbers above 0"),
-        ("checkpoint_every = 'often'", "checkpoint_every must be a finite number, not 'often'"),
+        ("checkpoint_every = 'often'", "checkpoint_every must be a finite number of at least 0, not 'often'"),
+        ("checkpoint_every = -1", "checkpoint_every must be a finite number of at least 0, not -1"),
         ("priors = 3", "priors must be a table, not 3"),
         ("[priors]\nibp_mass = [1]", r"priors\.ibp_mass must be a pair of numbers, not \[1\]"),
         ("[priors]\nibp_mass = [1, -1]", "ibp_mass must be a pair of positive numbers"),
@@ -94,7 +116,7 @@ def test_the_table_of_the_published_algorithm_chooses_it(write, sampler):
         (b"action = '\xff'", "not text in UTF-8"),
         ("columns = " + "[" * 5000, "nested too deeply"),
         ("#" * 2**21, "at most 1048576 bytes"),
-        ("action = {a = '" + "x" * 10_000 + "'}", r"action must be a text, not .{60}\.\.\.\.$"),
+        ("action = {a = '" + "x" * 10_000 + "'}", r"action must be a string, not .{60}\.\.\.\.$"),
     ],
 )
 def test_wrong_settings_get_one_clear_sentence(write, text, sentence):

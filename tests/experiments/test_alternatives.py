@@ -5,13 +5,12 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.alternatives.__main__ import app as alternatives_app
-from experiments.alternatives.page import make_page, own_kinds, read_tables, write_page
+from experiments.alternatives.demonstrations import KINDS, Demos
+from experiments.alternatives.page import make_page, write_page
 from experiments.alternatives.study import (
-    KINDS,
     METHODS,
     NOISY_SNR_DB,
     SAMPLED,
-    Demos,
     Design,
     Task,
     make_stores,
@@ -20,9 +19,11 @@ from experiments.alternatives.study import (
     run_study,
     set_wrongly,
 )
+from experiments.alternatives.summary import read_results
 from experiments.harness.store import StudyError, read_settings
 from experiments.page import app as page_app
 from tests.support.paths import RESULTS
+from whyact.prediction import Prediction
 
 
 def draw(kind, run=0, snr_db=20.0, seed=0):
@@ -86,11 +87,9 @@ class Learned:
     policies_ = np.array([[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.2, 0.0, 0.8]])
     classes_ = np.array(["a", "b", "c"])
 
-    def set_params(self, prediction):
-        return self
-
-    def transform(self, X):
-        return (X / [1.0, 2.0] > 0.5).astype(float)
+    def judge(self, X, prediction):
+        assert prediction == "map"
+        return Prediction(np.empty((len(X), 3)), (X / [1.0, 2.0] > 0.5).astype(float), np.ones(len(X)))
 
 
 def test_action_of_given_substates_is_that_of_their_pattern():
@@ -147,7 +146,7 @@ def test_every_task_leaves_its_rows(quick):
     assert all(0 <= row["accuracy"] <= 1 and row["log_score"] <= 0 for row in runs)
 
 
-def test_a_study_goes_on_where_it_was(quick):
+def test_a_study_resumes_where_it_was(quick):
     before = make_stores(quick)["runs"].path.read_bytes()
     told = []
     run_study(quick, QUICK, n_jobs=1, on_start=lambda tasks, undone: told.append(len(undone)))
@@ -158,8 +157,8 @@ def test_a_study_goes_on_where_it_was(quick):
 
 
 def test_page_answers_the_papers_arguments(quick):
-    page = make_page(read_tables(quick), read_settings(quick), "figure.svg")
-    for question in ("recover its own data", "wrongly set bit", "many more features", "like the cluster model"):
+    page = make_page(read_results(quick), read_settings(quick), "figure.svg")
+    for question in ("recover its own data", "wrong bit", "many more features", "like the cluster model"):
         assert question in page
     assert "nan" not in page
     assert "2 x 20 sweeps" in page
@@ -168,7 +167,7 @@ def test_page_answers_the_papers_arguments(quick):
 def test_commands_run_and_write(tmp_path):
     runner = CliRunner()
     out = tmp_path / "study"
-    options = ["--runs", "2", "--kinds", "clusters", "--models", "nmf,lr", "--jobs", "1", "--out", str(out)]
+    options = ["--runs", "2", "--kinds", "clusters", "--models", "nmf,lr", "--n-jobs", "1", "--out", str(out)]
     result = runner.invoke(alternatives_app, [*options])
     assert result.exit_code == 0, result.output
     assert "logistic regression" in result.output
@@ -185,7 +184,7 @@ def test_commands_run_and_write(tmp_path):
         (["--models", "ours"], "'ours' is not one of features, patterns"),
         (["--runs", "0"], "0 is less than 1"),
         (["--sweeps", "1"], "1 is less than 10"),
-        (["--jobs", "0"], "0 fits at a time would never end"),
+        (["--n-jobs", "0"], "0 jobs would never finish"),
     ],
 )
 def test_wrong_options_are_named(options, sentence, tmp_path):
@@ -199,7 +198,7 @@ def test_page_of_an_unknown_study_is_refused(tmp_path):
     (tmp_path / "study.json").write_text('{"study": "else"}')
     result = CliRunner().invoke(page_app, [str(tmp_path)])
     assert result.exit_code == 2
-    assert "holds the study 'else', of which there is no page" in " ".join(result.output.replace("│", " ").split())
+    assert "holds the study 'else', which has no page" in " ".join(result.output.replace("│", " ").split())
 
 
 def test_tasks_come_run_by_run():
@@ -220,9 +219,9 @@ def test_documented_page_is_that_of_its_rows(tmp_path):
 
 
 def test_each_model_recovers_its_own_data_in_the_documented_rows():
-    tables = read_tables(DOCUMENTED)
-    for kind, method in own_kinds(tables):
-        runs = tables.of(kind, method)
+    results = read_results(DOCUMENTED)
+    for kind, method in results.own_kinds:
+        runs = results.of(kind, method)
         assert len(runs) >= 20
         assert (runs["n_found"] == runs["n_true"]).mean() >= 0.9, (kind, method)
 

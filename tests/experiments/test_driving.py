@@ -8,19 +8,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from experiments.driving import study as driving
 from experiments.driving.__main__ import app as driving_app
+from experiments.driving.baselines import RAW, judge_baselines
 from experiments.driving.page import TRAFFIC_FILE, WORDS_FILE, write_page
 from experiments.driving.scenes import BOXES, HOST_HEIGHT, LIDAR, POWER, read_boxes_scene, read_kitti_scene
+from experiments.driving.splits import BLOCK_LENGTH, hold_out
 from experiments.driving.study import (
     ACCURACIES,
-    BLOCK_LENGTH,
     OPTIONS,
-    RAW,
     Design,
     fit_ours,
-    hold_out,
-    judge_baselines,
     judge_ours,
     make_stores,
     read_confusion,
@@ -28,13 +25,14 @@ from experiments.driving.study import (
     scene_rows,
     write_confusion,
 )
-from experiments.driving.tables import PAPER, read_driving
+from experiments.driving.summary import PAPER, read_results
 from experiments.harness.store import StudyError
 from experiments.page import app as page_app
 from tests.support.kitti_scenes import find_real_data, make_tracking
 from tests.support.paths import RESULTS
 from whyact.driving.grids import OccupancyGrid, split_frames
 from whyact.errors import ArgumentError
+from whyact.prediction import Prediction
 
 # tests of the study itself do without the existing tools, which take longest
 ACCURACIES_OF_OTHERS = {f"accuracy_{name}": 0.5 for name in ACCURACIES if name not in ("mmse", "map")}
@@ -138,7 +136,7 @@ def test_damaged_scans_are_skipped_and_counted(tmp_path):
         ({"longitudinal_range": np.array([5.0, 30.0])}, "a grid that does not hold the origin"),
         ({"actions": np.array(["X"] * N_FRAMES)}, "the action 'X' is none of A, D, C, L, R"),
         ({"actions": np.array(["A", None] * (N_FRAMES // 2))}, "is not an .npz file of plain arrays"),
-        ({"actions": np.array(["A"] * N_FRAMES)}, "one action only (A)"),
+        ({"actions": np.array(["A"] * N_FRAMES)}, "only one action (A)"),
     ],
 )
 def test_wrong_boxes_are_refused(changes, sentence, tmp_path):
@@ -156,7 +154,7 @@ def test_what_is_no_file_of_boxes_is_refused(tmp_path):
     np.save(tmp_path / "array.npy", np.zeros(3))
     (tmp_path / "text.npz").write_text("no zip")
     (tmp_path / "pickle.npz").write_bytes(pickle.dumps(Loud()))
-    for name, sentence in (("array.npy", "one array only"), ("text.npz", "not an"), ("pickle.npz", "not an")):
+    for name, sentence in (("array.npy", "only one array"), ("text.npz", "not an"), ("pickle.npz", "not an")):
         with pytest.raises(ArgumentError, match=sentence):
             read_boxes_scene(tmp_path / name, None, None)
 
@@ -166,7 +164,7 @@ def test_first_frames_only(tmp_path):
     assert len(read_boxes_scene(path, 50, None).observations) == 49
     with pytest.raises(ArgumentError, match=f"81 is more than the {N_FRAMES} frames"):
         read_boxes_scene(path, 81, None)
-    with pytest.raises(ArgumentError, match="makes 9 observations; at least 30"):
+    with pytest.raises(ArgumentError, match="has 9 observations; at least 30"):
         read_boxes_scene(path, 10, None)
 
 
@@ -235,14 +233,12 @@ class Learned:
     def __init__(self, n_rows):
         self.substates_ = np.ones((n_rows, 1))
 
-    def set_params(self, prediction):
-        return self
-
     def predict_proba(self, X):
         return np.where(X[:, :1] > 0, [0.9, 0.1], [0.2, 0.8])
 
-    def transform(self, X):
-        return np.ones((len(X), 1))
+    def judge(self, X, prediction):
+        assert prediction == "map"
+        return Prediction(self.predict_proba(X), np.ones((len(X), 1)), np.ones(len(X)))
 
     def inverse_transform(self, S):
         return np.zeros((len(S), 72))
@@ -282,14 +278,14 @@ QUICK = Design(n_runs=2, seed=7, options=TINY)
 
 @pytest.fixture
 def without_tools(monkeypatch):
-    monkeypatch.setattr(driving, "judge_baselines", lambda scene, fold: ACCURACIES_OF_OTHERS)
+    monkeypatch.setattr("experiments.driving.study.judge_baselines", lambda scene, fold: ACCURACIES_OF_OTHERS)
 
 
 @pytest.fixture(scope="module")
 def quick(scene, tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driving, "judge_baselines", lambda scene, fold: ACCURACIES_OF_OTHERS)
+        patch.setattr("experiments.driving.study.judge_baselines", lambda scene, fold: ACCURACIES_OF_OTHERS)
         run_study(folder, scene, QUICK, n_jobs=1)
     return folder
 
@@ -312,9 +308,9 @@ def test_every_split_leaves_its_row_and_pictures(quick, scene):
     assert "not LIDAR" in svg
 
 
-def test_a_stopped_study_goes_on_and_ends_with_the_same_rows(quick, scene, tmp_path, monkeypatch, without_tools):
-    monkeypatch.setattr(driving, "draw_features", lambda *given: [])
-    monkeypatch.setattr(driving, "draw_actions", lambda *given: [])
+def test_a_stopped_study_resumes_and_ends_with_the_same_rows(quick, scene, tmp_path, monkeypatch, without_tools):
+    monkeypatch.setattr("experiments.driving.study.draw_features", lambda *given: [])
+    monkeypatch.setattr("experiments.driving.study.draw_actions", lambda *given: [])
     run_study(tmp_path, scene, QUICK._replace(n_runs=1), n_jobs=1)
     rows = make_stores(tmp_path)["runs"].path
     lines = rows.read_text().splitlines(keepends=True)
@@ -328,17 +324,17 @@ def test_a_stopped_study_goes_on_and_ends_with_the_same_rows(quick, scene, tmp_p
 def test_another_seed_or_scene_of_the_same_name_is_refused(quick, scene):
     with pytest.raises(StudyError, match="seed = 7, not 8"):
         run_study(quick, scene, QUICK._replace(seed=8), n_jobs=1)
-    with pytest.raises(StudyError, match="begun with options"):
+    with pytest.raises(StudyError, match="started with options"):
         run_study(quick, scene, QUICK._replace(options=TINY | {"n_draws": 11}), n_jobs=1)
     grid = replace(scene.grid, smoothing=1.0)
-    with pytest.raises(StudyError, match=r"scene 0011-boxes in .* was begun with smoothing = 2.5, not 1.0"):
+    with pytest.raises(StudyError, match=r"scene 0011-boxes in .* was started with smoothing = 2.5, not 1.0"):
         run_study(quick, replace(scene, grid=grid), QUICK, n_jobs=1)
 
 
 def test_results_are_those_of_the_rows(quick):
-    results = read_driving(quick)
+    results = read_results(quick)
     rows = results.of("0011-boxes", "random")
-    assert results.accuracy("0011-boxes", "random", "mmse").mean == pytest.approx(rows["accuracy_mmse"].mean())
+    assert results.accuracy("0011-boxes", "random", "mmse").value == pytest.approx(rows["accuracy_mmse"].mean())
     assert results.actions("0011-boxes") == ["C", "D", "A"]  # the paper's order
     matrix = results.confusion("0011-boxes", "random", "mmse")
     assert matrix.sum() == rows["n_test"].sum()
@@ -399,7 +395,7 @@ def test_command_runs_and_writes(tmp_path, monkeypatch, without_tools):
     runner = CliRunner()
     out = tmp_path / "study"
     make_kitti(tmp_path, "0020", n_frames=60, lacking=(30,))
-    options = ["--kitti", str(tmp_path), "--scene", "20", "--runs", "1", "--jobs", "1", "--out", str(out)]
+    options = ["--kitti", str(tmp_path), "--scene", "20", "--runs", "1", "--n-jobs", "1", "--out", str(out)]
     result = runner.invoke(driving_app, [*options])
     assert result.exit_code == 0, result.output
     said = flatten(result.output)
@@ -410,13 +406,13 @@ def test_command_runs_and_writes(tmp_path, monkeypatch, without_tools):
     assert "0.0027" in said
     assert "not LIDAR" not in said
     boxes = make_boxes(tmp_path / "0011.npz")
-    options = ["--boxes", str(boxes), "--runs", "1", "--jobs", "1", "--out", str(out)]
+    options = ["--boxes", str(boxes), "--runs", "1", "--n-jobs", "1", "--out", str(out)]
     result = runner.invoke(driving_app, [*options])
     assert result.exit_code == 0, result.output
     assert BOXES in flatten(result.output)
     result = runner.invoke(page_app, [str(out), "--out", str(tmp_path / "page.md")])
     assert result.exit_code == 0, result.output
-    assert read_driving(out).names == ["0011-boxes", "0020"]
+    assert read_results(out).names == ["0011-boxes", "0020"]
 
 
 @pytest.mark.parametrize(
@@ -425,7 +421,7 @@ def test_command_runs_and_writes(tmp_path, monkeypatch, without_tools):
         ([], "give one of the two"),
         (["--kitti", "{root}", "--boxes", "{root}/0011.npz"], "give one of the two"),
         (["--kitti", "{root}"], "say which scene of --kitti"),
-        (["--boxes", "{root}/0011.npz", "--scene", "11"], "the file of boxes holds one scene only"),
+        (["--boxes", "{root}/0011.npz", "--scene", "11"], "a file of boxes holds only one scene"),
         (["--kitti", "{root}/nowhere", "--scene", "11"], "there is no folder"),
         (["--kitti", "{root}", "--scene", "12"], "has no sequence 0012; there are 0011"),
         (["--boxes", "{root}/nothing.npz"], "there is no file"),
@@ -433,7 +429,7 @@ def test_command_runs_and_writes(tmp_path, monkeypatch, without_tools):
         (["--boxes", "{root}/0011.npz", "--frames", "99"], "99 is more than the 80 frames"),
         (["--boxes", "{root}/0011.npz", "--smoothing", "-1"], "smoothing must be a finite number and not negative"),
         (["--boxes", "{root}/0011.npz", "--runs", "0"], "0 is less than 1"),
-        (["--boxes", "{root}/0011.npz", "--jobs", "0"], "0 fits at a time would never end"),
+        (["--boxes", "{root}/0011.npz", "--n-jobs", "0"], "0 jobs would never finish"),
     ],
 )
 def test_wrong_options_are_named(options, sentence, tmp_path):
@@ -477,7 +473,7 @@ def test_documented_page_is_that_of_its_rows(tmp_path):
 
 
 def test_documented_row_can_be_had_again():
-    row = read_driving(DOCUMENTED).of("0000", "random").set_index("run").loc[0]
+    row = read_results(DOCUMENTED).of("0000", "random").set_index("run").loc[0]
     scene = read_kitti_scene(find_real_data() / "kitti-tracking", 0, None, None)
     fold = hold_out(scene, "random", 0, seed=61)
     measured = judge_ours(fit_ours(scene, fold, OPTIONS), scene, fold)

@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 from experiments.harness.estimates import average, root_mean_square
+from experiments.harness.ground_truth import DataSet
 from experiments.harness.store import RowStore, StudyError, check_settings, locked
 from experiments.page import app as page_app
 from experiments.simulations.__main__ import app as simulations_app
@@ -26,9 +27,7 @@ from experiments.simulations.page import write_page
 from experiments.simulations.peers import ACCURACIES, COUNTS, run_peers
 from experiments.simulations.study import (
     N_TRAIN,
-    DataSet,
     Design,
-    list_tasks,
     peer_rows,
     run_sampler,
     run_study,
@@ -315,7 +314,7 @@ def test_processes_do_not_change_the_rows(whole, tmp_path):
 
 def test_another_seed_or_budget_needs_another_folder(whole):
     before = read_files(whole)
-    with pytest.raises(StudyError, match="begun with seed = 0, not 1"):
+    with pytest.raises(StudyError, match="started with seed = 0, not 1"):
         run_study(whole, SMALL._replace(seed=1), n_jobs=1)
     with pytest.raises(StudyError, match="with 20 sweeps, not 30"):
         run_study(whole, SMALL._replace(sweeps=30), n_jobs=1)
@@ -344,15 +343,13 @@ def test_foreign_files_are_refused_and_left_alone(tmp_path):
         store.read()
 
 
-def test_a_run_that_fails_does_not_take_the_others_with_it(whole, tmp_path, monkeypatch):
-    from experiments.simulations import study as simulations
-
+def test_a_run_that_fails_does_not_stop_the_others(whole, tmp_path, monkeypatch):
     def fail_once(data_set, sampler, sweeps):
         if (data_set.snr_db, data_set.run, sampler) == (20.0, 1, "exact"):
             raise FloatingPointError("too hot")
         return run_sampler(data_set, sampler, sweeps)
 
-    monkeypatch.setattr(simulations, "run_sampler", fail_once)
+    monkeypatch.setattr("experiments.simulations.study.run_sampler", fail_once)
     with pytest.raises(StudyError, match=r"1 of 8 runs failed, the first one \(K = 5, 20 dB, run 1, exact\)"):
         run_study(tmp_path, SMALL, n_jobs=1)
     assert len(sampler_rows(tmp_path).read()) == 7
@@ -362,7 +359,7 @@ def test_a_run_that_fails_does_not_take_the_others_with_it(whole, tmp_path, monk
 
 
 def test_design_lists_every_run_once():
-    tasks = list_tasks(Design(n_runs=20))
+    tasks = Design(n_runs=20).tasks()
     assert len(tasks) == len({task.key() for task in tasks}) == 30 * 20 * 3
     # a study stopped early has seen every cell
     assert len({task.key()[:2] for task in tasks[:90]}) == 30
@@ -375,10 +372,10 @@ def test_command_prints_the_table_and_draws_the_figure(whole, tmp_path):
     for path in whole.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     assert all(row["chains_agree"] is None for row in sampler_rows(whole).read() if row["sampler"] != "exact")
-    options = ["--features", "5", "--snr", "20,30", "--runs", "2", "--sweeps", "20", "--no-peers", "--jobs", "1"]
+    options = ["--features", "5", "--snr", "20,30", "--runs", "2", "--sweeps", "20", "--no-peers", "--n-jobs", "1"]
     result = runner.invoke(simulations_app, [*options, "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    assert "0 to do, 8 done before" in result.output
+    assert "0 to do, 8 already done" in result.output
     assert "as-published, MAP" in result.output
     assert (tmp_path / "figure2.png").read_bytes().startswith(b"\x89PNG")
     svg = (tmp_path / "figure2.svg").read_text()
@@ -406,9 +403,9 @@ def unwrap(output):
         (["--snr", "4000"], "4000 dB is not between"),
         (["--features", "9" * 400], "is not a whole number"),
         (["--peak", "0.2"], "0.2 is not between"),
-        (["--actions", "random"], "'random' is not one of"),
-        (["--jobs", "0"], "0 runs at a time"),
-        (["--seed", "-1"], "-1 is less than 0"),
+        (["--actions", "random"], "'random' is not most-probable or drawn"),
+        (["--n-jobs", "0"], "0 jobs would never finish"),
+        (["--random-state", "-1"], "-1 is not a whole number from 0"),
         (["--sampler", "none", "--no-peers"], "nothing to run"),
     ],
 )
@@ -494,7 +491,7 @@ def test_documented_peers_are_as_strong_as_others_measured_them(shown):
 
 
 def test_documented_rows_can_be_had_again(shown):
-    """One row of each kind, computed anew."""
+    """One row of each kind, computed again."""
     data_set = DataSet(5, 30.0, 0, seed=1702)
     for sampler in shown.samplers:
         rows = shown.of(sampler)

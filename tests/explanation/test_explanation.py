@@ -17,8 +17,9 @@ from tests.support.paths import DOCS
 from whyact import FeaturePolicyClassifier
 from whyact.explanation.counterfactual import ROUNDING, Counterfactual, find_counterfactual
 from whyact.explanation.rows import find_nearest
-from whyact.explanation.terms import Estimate, find_terms
+from whyact.explanation.terms import find_terms
 from whyact.explanation.text import Explanations, say_change
+from whyact.intervals import Interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
 
@@ -66,9 +67,11 @@ def test_terms_add_up_to_the_probabilities(restless, rows, prediction, tau):
 def test_a_term_is_the_features_share_in_the_mixture(restless, demo, tau):
     model = copy.deepcopy(restless[tau]).set_params(prediction="map")
     for one in model.explain(demo.X[80:90]):
-        spoken = one.substates[:, None] * model._chosen.policies
+        contributions = one.substates[:, None] * model.posterior_.chosen.policies
         policy = model.policy(one.substates[None])[0]
-        assert np.allclose(one.terms.value[:-2], one.familiarity * policy * spoken / spoken.sum(axis=0), atol=1e-12)
+        assert np.allclose(
+            one.terms.value[:-2], one.familiarity * policy * contributions / contributions.sum(axis=0), atol=1e-12
+        )
         assert np.allclose(one.terms.value[-2], 0)
         assert np.allclose(one.terms.value[-1], (1 - one.familiarity) / 5)
 
@@ -302,7 +305,7 @@ def test_the_text_names_columns_features_and_actions(demo):
     assert text.count("\n  ") >= 4 * 4
     for n, action in enumerate(model.predict(frame[80:84])):
         assert f"Row {n}: {action} with 0." in text
-    assert "intervals of 80%" in text
+    assert "80% intervals" in text
     assert any(name in text for name in demo.column_names)
     assert "Most like it: demonstrations " in text
     assert " instead of 0." in text
@@ -337,14 +340,14 @@ def test_present_are_the_features_of_the_chosen_draw_and_all_that_are_reasons(re
 
 
 def make_explanation(fitted, demo, substates, presence, terms):
-    """An explanation of so many features and three actions, the first of them taken."""
+    """An explanation with this many features and three actions, the first of them taken."""
     terms = np.array(terms)
     one = fitted.explain(demo.X[80:81])[0]
-    estimate = Estimate(terms, terms, terms)
+    estimate = Interval(terms, terms, terms)
     sums = terms.sum(axis=0)
     return replace(
         one, substates=np.array(substates), presence=np.array(presence), terms=estimate,
-        probabilities=Estimate(sums, sums, sums), familiarity=1.0,
+        probabilities=Interval(sums, sums, sums), familiarity=1.0,
     )  # fmt: skip
 
 
@@ -376,8 +379,8 @@ def test_no_reasons_are_told_for_what_is_unlike_the_demonstrations(fitted, demo,
     for one in (strange, nothing):
         lines = str(one).splitlines()
         assert lines[0].startswith(f"Row {one.row}: unlike the demonstrations")
-        assert lines[0].endswith("no reason can be given that means much.")
-        assert lines[1].startswith(f"  Most probable nonetheless: {one.action} with 0.2")
+        assert lines[0].endswith("no meaningful reason can be given.")
+        assert lines[1].startswith(f"  Still the most probable action: {one.action} with 0.2")
         for left_out in ("Present", "For it", "Against it", "Most like it", "instead of"):
             assert left_out not in str(one)
         assert one.unfamiliar

@@ -47,7 +47,7 @@ def browser():
 
 @pytest.fixture
 def show(browser, tmp_path):
-    """Open the report of a model; afterwards, nothing was complained about and nothing loaded."""
+    """Open the report of a model, and check afterwards that nothing complained and nothing was loaded."""
     contexts, complaints, requests = [], [], []
 
     def record(route):
@@ -219,7 +219,7 @@ def test_sliders_of_features_that_are_not_there_are_folded_away(show):
     present = np.count_nonzero(model.substates_[0])
     shown = page.locator("#what-if .sliders input:visible")
     assert shown.count() == present
-    page.get_by_text(f"{30 - present} features that are not there").click()
+    page.get_by_text(f"{30 - present} absent features").click()
     assert shown.count() == 30
     list_ = page.locator("#what-if .sliders").first
     assert list_.evaluate("list => list.scrollHeight <= list.clientHeight")  # nothing is cut

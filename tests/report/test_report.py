@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.stand_in import make_model
 from whyact.comparison.scoring import calibration_error
+from whyact.prediction import Prediction
 from whyact.report import render, summarise, write_report
 from whyact.report.drawings import number_ticks, png_address
 from whyact.report.explorer import pack_features, pack_observations
@@ -118,9 +119,9 @@ def test_numbers_of_the_summary_are_those_of_the_model(fitted, summary):
     )
     for k, feature in enumerate(summary["features"]):
         assert feature["prevalence"] == np.mean(fitted.substates_[:, k] > 0)
-        assert [value["low"] for value in feature["policy"]] == aligned.policies["low"][k].tolist()
-        assert feature["entries"][0]["mean"] == np.abs(aligned.features["mean"][k]).max()
-        np.testing.assert_array_equal(feature["panels"][0]["values"], aligned.features["mean"][k].reshape(6, 6))
+        assert [value["low"] for value in feature["policy"]] == aligned.policies.low[k].tolist()
+        assert feature["entries"][0]["mean"] == np.abs(aligned.features.value[k]).max()
+        np.testing.assert_array_equal(feature["panels"][0]["values"], aligned.features.value[k].reshape(6, 6))
     assert summary["fit"]["parameters"][0] == {"name": "action_weight", "value": "1.0", "is_default": True}
     assert summary["diagnostics"]["sentence"] == fitted.posterior_.agreement()
 
@@ -142,26 +143,26 @@ def test_without_new_demonstrations_the_page_says_that_quality_is_optimistic(fit
     text = Page(render(summary)).text
     assert summary["quality"]["rows"] == "learned from"
     assert "too optimistic" in text
-    assert "has learned from" in text
+    assert "that the model learned from" in text
 
 
 @pytest.mark.parametrize("scale_columns", [False, True])
 def test_rows_of_the_test_that_were_learned_from_are_counted(scale_columns):
     model = make_model(n_rows=40, scale_columns=scale_columns, share_missing=0.1)
-    X = model._unscale_columns(model.observations_)
+    X = model._result.scaling.unscale_columns(model.observations_)
     y = model.classes_[model.actions_]
     new = X + 0.01
     mixed = summarise(model, test=(np.vstack([new[:30], X[:10]]), np.r_[y[:30], y[:10]]))
     assert mixed["quality"]["n_seen"] == 10
     text = Page(render(mixed)).text
-    assert text.count("10 of the 40 rows are among those it has learned from") == 2  # headline and quality
-    assert "flatters" in text
+    assert text.count("10 of the 40 rows are among those the model learned from") == 2  # headline and quality
+    assert "these figures flatter it" in text
     assert "had not seen" not in text
-    assert "has not learned from" not in text
+    assert "did not learn from" not in text
 
     every = Page(render(summarise(model, test=(X, y)))).text
     assert "too optimistic" in every
-    assert "has learned from, although they were given as new ones" in every
+    assert "the model learned from, although they were given as new" in every
     assert "had not seen" not in every
 
     none = summarise(model, test=(new, y))
@@ -182,12 +183,28 @@ def test_rows_are_the_same_up_to_rounding():
     assert first == second != third
 
 
+def test_demonstrations_are_predicted_once_and_as_the_model_holds_them(monkeypatch):
+    model = make_model(scale_columns=True, share_missing=0.1)
+    predicted = []
+    predict = model._predictor.predict
+
+    def record(observations, *, one_draw, **how):
+        if not one_draw:  # the many draws of MMSE are what takes time
+            predicted.append(observations)
+        return predict(observations, one_draw=one_draw, **how)
+
+    monkeypatch.setattr(model._predictor, "predict", record)
+    summarise(model)
+    (observations,) = predicted
+    np.testing.assert_array_equal(observations, model.observations_)
+
+
 def test_a_teacher_who_seems_decisive_is_said_to_be():
     summary = summarise(make_model(n_rows=60))
     quality = summary["quality"]
     assert say_sureness(summary) == ""  # its actions have nothing to do with the features
     quality["accuracy"]["value"] = quality["mean_confidence"] + 0.2
-    assert "decisiveness above 1 (on the command line --decisiveness 10)" in say_sureness(summary)
+    assert "decisiveness above 1 (--decisiveness 10 on the command line)" in say_sureness(summary)
     assert "<code>--decisiveness 10</code>" in render(summary)
     quality["accuracy"]["n"] = 29
     assert say_sureness(summary) == ""
@@ -304,7 +321,7 @@ def test_the_explorer_keeps_every_digit_of_substates_and_policies():
     model = make_model(decisiveness=3.0)
     explorer = summarise(model)["explorer"]
     np.testing.assert_array_equal(explorer["substates"], model.substates_)
-    np.testing.assert_array_equal(explorer["policies"], model._chosen.policies)
+    np.testing.assert_array_equal(explorer["policies"], model.posterior_.chosen.policies)
     assert explorer["decisiveness"] == 3.0
     assert explorer["actions"] == model.actions_.tolist()
 
@@ -405,10 +422,10 @@ def test_headings_are_in_order_and_tables_have_scopes(summary):
 def test_the_headline_says_what_was_found(summary):
     text = Page(render(summary)).text
     assert "5 features explain 80 demonstrations." in text
-    assert "demonstrations that it had not seen" in text
+    assert "demonstrations that the model had not seen" in text
     assert "J. Hahn, A. M. Zoubir" in text
     assert "No feature was found" in Page(render(summarise(make_model(n_features=0)))).text
-    assert "No action was given" in Page(render(summarise(make_model(labels=())))).text
+    assert "No actions were given" in Page(render(summarise(make_model(labels=())))).text
     at_the_limit = summarise(make_model(n_features=3, max_features=3))
     assert "there may be more" in Page(render(at_the_limit)).text
 
@@ -416,7 +433,7 @@ def test_the_headline_says_what_was_found(summary):
 def test_the_headline_is_not_firm_about_an_uncertain_number():
     text = Page(render(summarise(make_model(n_features=9, numbers=[7, 5, 9, 8, 6, 9, 5, 7])))).text
     assert "Between 5 and 9 features explain 30 demonstrations." in text
-    assert "5 is among the most frequent numbers (25%), and shown here." in text
+    assert "5 is among the most frequent numbers (25%) and is shown here." in text
     assert "still growing" not in text
 
 
@@ -463,7 +480,7 @@ def test_without_actions_no_words_are_about_actions():
     summary = summarise(make_model(labels=()))
     text = Page(render(summary)).text
     for words in (
-        "speaks for",
+        "favours",
         "exam",
         "the action is not known",
         "How well it predicts",
@@ -515,8 +532,11 @@ def test_pages_stay_below_two_megabytes(name, monkeypatch):
     parameters, options = LARGE[name]
     model = make_model(n_draws=4, **parameters)
     # the size does not depend on what is predicted, which takes long for thousands of columns
-    monkeypatch.setattr(model, "predict_proba", lambda X: np.full((len(X), 1), 1.0) * model.policies_[:1])
-    monkeypatch.setattr(model, "familiarity", lambda X: np.ones(len(X)))
+    monkeypatch.setattr(
+        model,
+        "judge_demonstrations",
+        lambda rows: Prediction(np.repeat(model.policies_[:1], len(rows), axis=0), np.empty(0), np.ones(len(rows))),
+    )
     summary = summarise(model, **options)
     size = len(render(summary).encode())
     print(f"{name}: {size:,} bytes, {len(summary['explorer']['rows'])} demonstrations to explore")

@@ -1,4 +1,4 @@
-"""The paper's own algorithm: each of its moves against brute force, or against the exact sampler's.
+"""The published algorithm: each of its moves against brute force, or against that of the exact sampler.
 
 The whole sweep is not exact, and is not meant to be.
 """
@@ -82,9 +82,9 @@ def test_weights_follow_their_conditional_with_the_mean_of_the_misprint_correcte
             return math.exp(linear * w - 0.5 * precision * w**2 + log_prior)
 
         low = 0.0 if values == "positive" else -10.0
-        mass, mean, square = (integrate.quad(lambda w, p=p: w**p * density(w), low, 10.0)[0] for p in range(3))
-        assert abs(batch_z(drawn[:, d], mean / mass)) < Z_LIMIT
-        assert abs(batch_z(drawn[:, d] ** 2, square / mass)) < Z_LIMIT
+        total, mean, square = (integrate.quad(lambda w, p=p: w**p * density(w), low, 10.0)[0] for p in range(3))
+        assert abs(batch_z(drawn[:, d], mean / total)) < Z_LIMIT
+        assert abs(batch_z(drawn[:, d] ** 2, square / total)) < Z_LIMIT
 
 
 @numba.njit

@@ -54,6 +54,7 @@ def assert_calibrated(n_runs):
         assert p > P_LIMIT, name
 
 
+@pytest.mark.long
 def test_truth_ranks_uniformly_among_the_draws():
     assert_calibrated(160)
 

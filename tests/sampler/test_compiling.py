@@ -53,6 +53,7 @@ print(model.predict_proba(X).shape)
 """
 
 
+@pytest.mark.long
 def test_a_fit_works_where_nothing_can_be_written():
     """No home, and a cache folder that cannot be made (under /dev/null, which stops root as well)."""
     result = run(FIT, HOME="/dev/null/nowhere", NUMBA_CACHE_DIR="/dev/null/nowhere")
@@ -60,6 +61,7 @@ def test_a_fit_works_where_nothing_can_be_written():
     assert "no writable cache folder" in result.stderr
 
 
+@pytest.mark.long
 def test_the_first_fit_says_that_it_compiles_and_the_second_takes_the_cache(tmp_path):
     first = run(FIT, HOME=str(tmp_path))
     assert "compiling the sampler's kernels" in first.stderr

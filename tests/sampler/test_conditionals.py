@@ -24,62 +24,69 @@ from whyact.sampler.decisive import draw_decisive_policies, log_decisive_probabi
 from whyact.sampler.features import draw_features, draw_positive_normal, mills_ratio
 from whyact.sampler.hyperparameters import draw_ibp, draw_noise, draw_weight_scale
 from whyact.sampler.policies import draw_dirichlet, draw_policies
-from whyact.sampler.substates import Voice, draw_level, draw_substates, log_level_mass
+from whyact.sampler.substates import ActionTerm, draw_level, draw_substates, log_sum_of_levels
 
 # --- one substate --------------------------------------------------------------------------------------------
 
 LEVEL_CASES = [
-    # linear, precision, n_levels, zero_prior, level_prior, voice (weight, at_zero, spoken, total, policy)
-    (3.0, 8.0, 5, 2.0, 1.0, Voice(0.0, 1.0, 0.0, 0.0, 1.0)),
-    (40.0, 90.0, 100, 3.0, 0.05, Voice(1.0, 0.3, 0.15, 0.5, 0.8)),
-    (40.0, 90.0, 100, 3.0, 0.05, Voice(1.0, 0.9, 0.45, 0.5, 0.05)),
-    (-5.0, 10.0, 100, 1.0, 0.5, Voice(1.0, 0.25, 0.0, 0.0, 0.4)),
-    (900.0, 1200.0, 1000, 30.0, 0.01, Voice(1.0, 0.2, 0.04, 0.2, 0.7)),
-    (4.0, 9.0, 1000, 1.0, 0.002, Voice(1.0, 0.9, 0.0009, 0.001, 0.01)),
-    (30.0, 70.0, 100, 1.0, 0.02, Voice(50.0, 0.4, 0.2, 0.5, 0.6)),
-    (300.0, 700.0, 1000, 1.0, 0.002, Voice(2730.0, 0.4, 0.2, 0.5, 0.41)),
-    (2.0, 7.0, 7, 1.0, 0.4, Voice(0.5, 0.1, 0.05, 0.5, 0.9)),
-    (0.0, 0.0, 100, 1.0, 0.02, Voice(1.0, 0.25, 0.0, 0.0, 0.6)),
-    (1500.0, 100.0, 100, 1.0, 0.01, Voice(1.0, 0.25, 0.2, 0.6, 0.6)),
-    (-2000.0, 5000.0, 100, 1.0, 0.01, Voice(1.0, 1e-200, 1e-200, 1.0, 0.99)),
-    (-685.0 * 99, 5.0, 100, 1.0, 1e-12, Voice(0.0, 1.0, 0.0, 0.0, 1.0)),
-    (-700.0 * 99, 5.0, 100, 1e-300, 1.0, Voice(0.0, 1.0, 0.0, 0.0, 1.0)),
-    (120.0, 300.0, 500, 1.0, 0.002, Voice(2730.0, 0.1, 0.001, 0.01, 0.9)),
+    # linear, precision, n_levels, zero_prior, level_prior, action term (power, at_zero, contributions, total, policy)
+    (3.0, 8.0, 5, 2.0, 1.0, ActionTerm(0.0, 1.0, 0.0, 0.0, 1.0)),
+    (40.0, 90.0, 100, 3.0, 0.05, ActionTerm(1.0, 0.3, 0.15, 0.5, 0.8)),
+    (40.0, 90.0, 100, 3.0, 0.05, ActionTerm(1.0, 0.9, 0.45, 0.5, 0.05)),
+    (-5.0, 10.0, 100, 1.0, 0.5, ActionTerm(1.0, 0.25, 0.0, 0.0, 0.4)),
+    (900.0, 1200.0, 1000, 30.0, 0.01, ActionTerm(1.0, 0.2, 0.04, 0.2, 0.7)),
+    (4.0, 9.0, 1000, 1.0, 0.002, ActionTerm(1.0, 0.9, 0.0009, 0.001, 0.01)),
+    (30.0, 70.0, 100, 1.0, 0.02, ActionTerm(50.0, 0.4, 0.2, 0.5, 0.6)),
+    (300.0, 700.0, 1000, 1.0, 0.002, ActionTerm(2730.0, 0.4, 0.2, 0.5, 0.41)),
+    (2.0, 7.0, 7, 1.0, 0.4, ActionTerm(0.5, 0.1, 0.05, 0.5, 0.9)),
+    (0.0, 0.0, 100, 1.0, 0.02, ActionTerm(1.0, 0.25, 0.0, 0.0, 0.6)),
+    (1500.0, 100.0, 100, 1.0, 0.01, ActionTerm(1.0, 0.25, 0.2, 0.6, 0.6)),
+    (-2000.0, 5000.0, 100, 1.0, 0.01, ActionTerm(1.0, 1e-200, 1e-200, 1.0, 0.99)),
+    (-685.0 * 99, 5.0, 100, 1.0, 1e-12, ActionTerm(0.0, 1.0, 0.0, 0.0, 1.0)),
+    (-700.0 * 99, 5.0, 100, 1e-300, 1.0, ActionTerm(0.0, 1.0, 0.0, 0.0, 1.0)),
+    (120.0, 300.0, 500, 1.0, 0.002, ActionTerm(2730.0, 0.1, 0.001, 0.01, 0.9)),
 ]
-SILENT = Voice(0.0, 1.0, 0.0, 0.0, 1.0)
+NO_ACTION = ActionTerm(0.0, 1.0, 0.0, 0.0, 1.0)
 
 
-def balance(linear, precision, n_levels, voice):
+def balance(linear, precision, n_levels, action_term):
     """A case in which zero is as probable as all other levels together: where a wrong shortcut to zero shows most."""
-    log_weights = enumerate_levels(linear, precision, n_levels, 1.0, 1.0, voice)
-    return (linear, precision, n_levels, float(np.exp(special.logsumexp(log_weights[1:]) - log_weights[0])), 1.0, voice)
+    log_weights = enumerate_levels(linear, precision, n_levels, 1.0, 1.0, action_term)
+    return (
+        linear,
+        precision,
+        n_levels,
+        float(np.exp(special.logsumexp(log_weights[1:]) - log_weights[0])),
+        1.0,
+        action_term,
+    )
 
 
-def enumerate_levels(linear, precision, n_levels, zero_prior, level_prior, voice):
+def enumerate_levels(linear, precision, n_levels, zero_prior, level_prior, action_term):
     s = np.arange(n_levels) / (n_levels - 1)
-    action = np.full(n_levels, voice.at_zero)
-    action[1:] = (voice.spoken + s[1:] * voice.policy) / (voice.total + s[1:])
+    action = np.full(n_levels, action_term.at_zero)
+    action[1:] = (action_term.contributions + s[1:] * action_term.policy) / (action_term.total + s[1:])
     prior = np.where(s == 0, zero_prior, level_prior)
-    return linear * s - precision * s**2 / 2 + voice.weight * np.log(action) + np.log(prior)
+    return linear * s - precision * s**2 / 2 + action_term.power * np.log(action) + np.log(prior)
 
 
 LEVEL_CASES += [
-    balance(linear, precision, n_levels, voice)
+    balance(linear, precision, n_levels, action_term)
     for linear, precision, n_levels in [
         (40.0, 80.0, 100), (200.0, 400.0, 100), (-20.0, 5.0, 100), (-20.0, 5.0, 1000), (75.0, 100.0, 3),
         (40.0, 80.0, 1000), (5.0, 2.0, 100), (300.0, 250.0, 100), (555.6, 10000.0, 100), (0.0, 0.0, 1000),
         (7.0, 3.0, 2), (410.0, 900.0, 11),
     ]
-    for voice in (SILENT, Voice(1.0, 0.3, 0.3, 1.0, 0.35))
+    for action_term in (NO_ACTION, ActionTerm(1.0, 0.3, 0.3, 1.0, 0.35))
 ]  # fmt: skip
 
 
 @numba.njit
-def count_levels(rng, n, linear, precision, n_levels, zero_prior, level_prior, voice):
-    mass = np.empty(n_levels + 1)
+def count_levels(rng, n, linear, precision, n_levels, zero_prior, level_prior, action_term):
+    cells = np.empty(n_levels + 1)
     counts = np.zeros(n_levels)
     for _ in range(n):
-        counts[draw_level(rng, mass, linear, precision, n_levels, zero_prior, level_prior, voice)] += 1
+        counts[draw_level(rng, cells, linear, precision, n_levels, zero_prior, level_prior, action_term)] += 1
     return counts
 
 
@@ -92,12 +99,12 @@ def test_level_is_drawn_from_its_enumerated_conditional(case):
 
 
 @pytest.mark.parametrize("case", LEVEL_CASES)
-def test_level_mass_is_the_sum_over_levels(case):
-    n_levels, voice = case[2], case[5]
-    exact = special.logsumexp(enumerate_levels(*case)) - voice.weight * np.log(voice.at_zero)
-    assert log_level_mass(np.empty(n_levels + 1), *case, 1) == pytest.approx(exact, abs=1e-9)
+def test_log_sum_is_the_sum_over_levels(case):
+    n_levels, action_term = case[2], case[5]
+    exact = special.logsumexp(enumerate_levels(*case)) - action_term.power * np.log(action_term.at_zero)
+    assert log_sum_of_levels(np.empty(n_levels + 1), *case, 1) == pytest.approx(exact, abs=1e-9)
     for width in (2, 7, 40):
-        assert log_level_mass(np.empty(n_levels + 1), *case, width) >= exact - 1e-9
+        assert log_sum_of_levels(np.empty(n_levels + 1), *case, width) >= exact - 1e-9
 
 
 # --- all substates -------------------------------------------------------------------------------------------

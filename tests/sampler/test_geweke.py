@@ -10,6 +10,8 @@ from tests.support.geweke import QUANTITIES, measure, redraw_data, run_geweke
 from whyact.model import State
 from whyact.sampler.sweep import run_sweeps
 
+pytestmark = pytest.mark.long
+
 # About 130 correlated z scores a run, each Student-t with 99 degrees of freedom: |t| > 4.5 has probability 2e-5, so a
 # correct sampler fails a run with probability below 0.3%. The seeds are fixed.
 Z_LIMIT = 4.5
@@ -43,9 +45,9 @@ def test_sweep_leaves_the_joint_distribution_invariant(model):
 def run_chain_with_the_papers_weight_scale(rng, state, data, target, n_steps, thin):
     """The paper's InvGamma(a + K D / 2, b + sum of w / 2), which belongs to a Gaussian, in place of the right one."""
     drawn = np.empty((n_steps, 15))
-    weights = np.array([target.observation_weight])
+    observation_weights = np.array([target.observation_weight])
     for i in range(n_steps):
-        state = run_sweeps(rng, state, weights, data, target)[0]
+        state = run_sweeps(rng, state, observation_weights, data, target)[0]
         shape = target.weight_scale_shape + 0.5 * state.features.size
         wrong = (target.weight_scale_rate + 0.5 * state.features.sum()) / rng.standard_gamma(shape)
         state = State(
@@ -61,9 +63,9 @@ def run_chain_with_the_papers_weight_scale(rng, state, data, target, n_steps, th
 def run_chain_with_sorted_features(rng, state, data, target, n_steps, thin):
     """Features in an order that depends on them, as when newborn ones are appended: the scan is not invariant then."""
     drawn = np.empty((n_steps, 15))
-    weights = np.array([target.observation_weight])
+    observation_weights = np.array([target.observation_weight])
     for i in range(n_steps):
-        state = run_sweeps(rng, state, weights, data, target)[0]
+        state = run_sweeps(rng, state, observation_weights, data, target)[0]
         n_active = np.zeros(len(state.features))
         for k in range(len(state.features)):
             n_active[k] = -np.sum(state.features[k] != 0.0)
@@ -82,10 +84,10 @@ def run_chain_with_sorted_features(rng, state, data, target, n_steps, thin):
 def run_chain_with_overconfident_noise(rng, state, data, target, n_steps, thin):
     """A noise variance whose scatter is a little too small: right mean, wrong variance."""
     drawn = np.empty((n_steps, 15))
-    weights = np.array([target.observation_weight])
+    observation_weights = np.array([target.observation_weight])
     for i in range(n_steps):
         before = math.log(state.noise_variance)
-        state = run_sweeps(rng, state, weights, data, target)[0]
+        state = run_sweeps(rng, state, observation_weights, data, target)[0]
         shrunk = math.exp(0.9 * math.log(state.noise_variance) + 0.1 * before)
         state = State(
             state.substates, state.features, state.policies, shrunk, state.noise_shape, state.noise_rate,

@@ -57,7 +57,7 @@ def test_a_doubled_feature_is_merged_and_a_needed_one_is_kept():
     assert held.sum() == 4
 
 
-def test_a_feature_that_others_can_say_is_dropped():
+def test_a_feature_that_others_can_replace_is_dropped():
     """Rows that hold both of two features have a third one, their sum."""
     rng = np.random.default_rng(0)
     features = rng.exponential(size=(2, 15))

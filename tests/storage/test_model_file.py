@@ -144,10 +144,15 @@ def test_what_is_set_after_the_fit_does_not_change_the_model(demo, tmp_path):
 
 def test_a_shape_that_does_not_fit_is_not_saved(demo, tmp_path):
     model = FeaturePolicyClassifier(**QUICK).fit(demo.X[:60], demo.y[:60])
-    model.shape_ = (5, 5)
-    with pytest.raises(ModelFileError, match=r"shape_: \(5, 5\) does not fit to 36 columns"):
-        model.save(tmp_path / "model.nc")
-    assert not hasattr(model.fit(demo.X[:60, :10], demo.y[:60]), "shape_")
+    with pytest.raises(ModelFileError, match=r"shape: \(5, 5\) does not match the 36 columns"):
+        model.save(tmp_path / "model.nc", shape=(5, 5))
+    assert not (tmp_path / "model.nc").exists()
+    model.save(tmp_path / "model.nc", shape=(6, 6), source="demo")
+    loaded = whyact.load(tmp_path / "model.nc")
+    assert (loaded.shape_, loaded.source_) == ((6, 6), "demo")
+    loaded.fit(demo.X[:60, :10], demo.y[:60])
+    assert not hasattr(loaded, "shape_")
+    assert not hasattr(loaded, "source_")
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="this system has no /dev/shm")
@@ -179,16 +184,18 @@ def test_the_same_model_gives_the_same_file(model, file, tmp_path):
 
 def test_shape_of_pictures_is_kept(model, tmp_path):
     loaded = pickle.loads(pickle.dumps(model))
-    loaded.shape_ = (6, 6)
-    loaded.save(tmp_path / "model.nc")
-    assert whyact.load(tmp_path / "model.nc").shape_ == (6, 6)
+    loaded.save(tmp_path / "model.nc", shape=(6, 6))
+    again = whyact.load(tmp_path / "model.nc")
+    assert again.shape_ == (6, 6)
+    again.save(tmp_path / "again.nc")
+    assert (tmp_path / "again.nc").read_bytes() == (tmp_path / "model.nc").read_bytes()
 
 
 # --- other programs -----------------------------------------------------------------------------------------
 
 
 def test_no_special_file_is_read():
-    with pytest.raises(ModelFileError, match="it is no regular file"):
+    with pytest.raises(ModelFileError, match="it is not a regular file"):
         whyact.load("/dev/zero")
 
 
@@ -224,7 +231,7 @@ FROZEN = DATA / "model-schema-1.nc"
 
 
 def test_the_frozen_file_of_schema_1_is_read():
-    """A file that whyact 0.1.0 wrote; every later version must read it. Never write it anew."""
+    """A file that whyact 0.1.0 wrote; every later version must read it. Never write it again."""
     model = whyact.load(FROZEN)
     expected = json.loads(FROZEN.with_suffix(".json").read_text())
     assert model.classes_.tolist() == expected["classes"]
@@ -283,7 +290,7 @@ def test_files_that_are_not_there_or_something_else(tmp_path):
         whyact.load(tmp_path)
     for content in (b"", b"\x89PNG", pickle.dumps({"a": 1}), b"CDF\x01" + bytes(100), b"\x89HDF\r\n\x1a\n"):
         (tmp_path / "x.nc").write_bytes(content)
-        with pytest.raises(ModelFileError, match=r"x\.nc is not a model of whyact: "):
+        with pytest.raises(ModelFileError, match=r"x\.nc is not a whyact model: "):
             whyact.load(tmp_path / "x.nc")
     write_netcdf(tmp_path / "x.nc", {"/": Group({}, {"title": "something"})})
     with pytest.raises(ModelFileError, match="another kind of netCDF file"):
@@ -323,31 +330,31 @@ def put(index, value):
     ("edit", "sentence"),
     [
         (set_values("features", "policies", put((0, 0), 0.9999)), "a policy does not sum to one"),
-        (set_values("features", "policies", put((0, 0), -0.5)), "no probabilities"),
-        (set_values("features", "policies", put((0, 0), np.nan)), "no probabilities"),
-        (set_values("features", "policies", lambda v: v[:, :-1]), "'policies' does not fit"),
-        (set_values("features", "policies", lambda v: v.astype(np.float32)), "of another kind"),
+        (set_values("features", "policies", put((0, 0), -0.5)), "not probabilities"),
+        (set_values("features", "policies", put((0, 0), np.nan)), "not probabilities"),
+        (set_values("features", "policies", lambda v: v[:, :-1]), "'policies' does not match"),
+        (set_values("features", "policies", lambda v: v.astype(np.float32)), "an unexpected type"),
         (set_values("features", "features", put((0, 0), -1.0)), "not positive"),
         (set_values("features", "features", put((0, 0), np.inf)), "not all numbers"),
-        (set_values("features", "features", lambda v: v[:-1]), "does not fit|is wrong"),
+        (set_values("features", "features", lambda v: v[:-1]), "does not match|is wrong"),
         (set_values("features", "substates", put((0, 0), 100)), "not on their grid"),
-        (set_values("features", "substates", lambda v: v.astype(np.uint16)), "of another kind"),
+        (set_values("features", "substates", lambda v: v.astype(np.uint16)), "an unexpected type"),
         (set_values("features", "row_splits", put(1, 10**9)), "'row_splits' is wrong"),
         (set_values("features", "row_splits", put(1, -1)), "'row_splits' is wrong"),
         (set_values("features", "row_splits", lambda v: v[:-1]), "'row_splits' is wrong"),
         (set_values("features", "action", lambda v: v[::-1].copy()), "'action' is not sorted"),
-        (set_values("features", "action", lambda v: v[:-1]), "does not fit|without a name"),
+        (set_values("features", "action", lambda v: v[:-1]), "does not match|without a name"),
         (set_values("features", "column", put(0, "ahead 5 left 3")), "has a name twice"),
-        (set_values("features", "column", lambda v: v[:-1]), "'column' does not fit"),
+        (set_values("features", "column", lambda v: v[:-1]), "'column' does not match"),
         (set_values("demonstrations", "actions", put(0, 5)), "an action without a name"),
-        (set_values("demonstrations", "actions", lambda v: v[:-1]), "'actions' does not fit"),
+        (set_values("demonstrations", "actions", lambda v: v[:-1]), "'actions' does not match"),
         (set_values("demonstrations", "observations", put((0, 0), np.inf)), "not all numbers"),
         (set_values("posterior", "noise_variance", put((0, 0), -1.0)), "'noise_variance' is not positive"),
         (set_values("posterior", "n_features", put((0, 0), 1.0)), "'row_splits' is wrong"),
         (set_values("sample_stats", "lp", put((0, 0), np.nan)), "not a number in each draw"),
         (set_values("chain_ends/0", "rng", put(3, 2)), "random numbers"),
-        (set_values("chain_ends/0", "scalars", lambda v: v[:-1]), "do not fit"),
-        (set_values("chain_ends/0", "substates", lambda v: v[:, :-1]), "'substates' does not fit"),
+        (set_values("chain_ends/0", "scalars", lambda v: v[:-1]), "do not match"),
+        (set_values("chain_ends/0", "substates", lambda v: v[:, :-1]), "'substates' does not match"),
         (lambda groups: groups.pop("chain_ends/1"), "the last states of its chains are missing"),
         (lambda groups: groups.pop("features"), "the group 'features' is missing"),
         (lambda groups: groups["features"].variables.pop("policies"), "'policies' is missing"),
@@ -360,16 +367,16 @@ def put(index, value):
         (set_setting("priors", {"priors": {"ibp_mass": [-1, 1]}}), "an option with a wrong value"),
         (set_setting("priors", {"priors": {"unknown": [1, 1]}}), "an option with a wrong value"),
         (set_setting("sampler", {"as_published": {"n_indicators": 0}}), "an option with a wrong value"),
-        (set_setting("n_levels", 50), "does not fit to 'settings'"),
+        (set_setting("n_levels", 50), "does not match 'settings'"),
         (set_attribute("unit", 0.0), "'unit' is wrong"),
         (set_attribute("unit", "metre"), "'unit' is wrong"),
         (set_attribute("action_weight", np.nan), "'action_weight' is wrong"),
         (set_attribute("entropy", np.arange(3)), "'entropy' is wrong"),
-        (set_attribute("shape", np.array([5, 7])), "'shape' does not fit"),
+        (set_attribute("shape", np.array([5, 7])), "'shape' does not match"),
         (set_attribute("shape", "abc"), "'shape' is wrong"),
         (set_attribute("shape", np.inf), "'shape' is wrong"),
         (set_attribute("libraries", 3), "'libraries' is missing"),
-        (set_setting("decisiveness", 10**400), "does not fit together"),
+        (set_setting("decisiveness", 10**400), "does not match"),
         (set_attribute("whyact_schema", 0), "another kind of netCDF file"),
     ],
 )

@@ -101,10 +101,10 @@ def redraw_data(rng, state, data, target):
 @numba.njit
 def run_joint_chain(rng, state, data, target, n_steps, thin):
     drawn = np.empty((n_steps, 15))
-    weights = np.array([target.observation_weight])
+    observation_weights = np.array([target.observation_weight])
     for i in range(n_steps):
         for _ in range(thin):
-            state = run_sweeps(rng, state, weights, data, target)[0]
+            state = run_sweeps(rng, state, observation_weights, data, target)[0]
             data = redraw_data(rng, state, data, target)
         drawn[i] = measure(state)
     return drawn

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def run_and_kill(run: Callable[[], None], seconds: float | None) -> bool:
-    """Run in a child process and kill it (SIGKILL) after so many seconds; return whether it had ended before.
+    """Run in a child process and kill it (SIGKILL) after some seconds; return whether it had ended before.
 
     None: let it run to its end.
     """

@@ -1,19 +1,34 @@
-"""Models that look fitted, made of states that are simply said: no chain runs."""
+"""Models that look fitted, built from made-up states without running a chain."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from whyact import FeaturePolicyClassifier
+from whyact.fit_result import FitResult
 from whyact.model import State
-from whyact.sampler.draws import ChainDraws
+from whyact.sampler.draws import ChainDraws, RunEnd
 
 
 def make_model(
-    n_rows=30, n_columns=6, n_features=3, labels=("brake", "go", "wait"), *, n_draws=6, names=None, share_missing=0.0,
-    n_unknown=0, n_runs=2, seed=0, numbers=None, **parameters,
-):  # fmt: skip
-    """A FeaturePolicyClassifier whose chains hold noisy copies of one state; without labels, without actions.
+    n_rows: int = 30,
+    n_columns: int = 6,
+    n_features: int = 3,
+    labels: Sequence[Any] = ("brake", "go", "wait"),
+    *,
+    n_draws: int = 6,
+    names: Sequence[str] | None = None,
+    share_missing: float = 0.0,
+    n_unknown: int = 0,
+    n_runs: int = 2,
+    seed: int = 0,
+    numbers: Sequence[int] | None = None,
+    **parameters: Any,
+) -> FeaturePolicyClassifier:
+    """A FeaturePolicyClassifier whose chains hold noisy copies of one state; with empty `labels`, without actions.
 
-    `numbers`: how many features each draw has, if not all of them.
+    `numbers`: how many features each draw has, if not `n_features`.
     """
     rng = np.random.default_rng(seed)
     model = FeaturePolicyClassifier(**parameters)
@@ -29,21 +44,29 @@ def make_model(
     actions = rng.integers(0, n_actions, n_rows) if len(labels) else np.full(n_rows, -1)
     actions[:n_unknown] = -1
 
-    model.n_features_in_ = n_columns
-    if model.scale_columns:
-        observations = model._check_observations(observations, reset=True)
-    if names is not None:
-        model.feature_names_in_ = np.array(names, dtype=object)
-    problem = model._pose(observations, actions, n_actions)
+    scaling = model._make_scaling(observations)
+    observations = scaling.scale_columns(observations)
+    problem = model._make_problem(observations, actions, n_actions, scaling)
     chains = []
     for _ in range(n_runs):
         chain = None
         for number in numbers or [n_features] * n_draws:
-            noisy = features / problem.unit * rng.uniform(0.9, 1.1, features.shape)
+            noisy = features / scaling.unit * rng.uniform(0.9, 1.1, features.shape)
             state = State(levels[:number] / 99, noisy[:number], policies[:number], *[0.01] * (len(State._fields) - 3))
             chain = chain or ChainDraws(state, model.n_levels)
             chain.append(state, rng.normal(), rng.normal())
         chains.append(chain)
-    model._set_fitted(model._summarise(problem, chains), problem, np.array(labels), seed)
-    model.observations_, model.actions_ = observations, actions
+    model._set_result(
+        FitResult(
+            parameters=model.get_params(deep=False),
+            columns=None if names is None else np.array(names, dtype=object),
+            classes=np.array(labels),
+            observations=observations,
+            actions=actions,
+            scaling=scaling,
+            target=problem.target,
+            chains=chains,
+            end=RunEnd("", [seed], 0, [], []),
+        )
+    )
     return model

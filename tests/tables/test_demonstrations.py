@@ -15,7 +15,7 @@ import pytest
 from whyact.errors import ArgumentError, suggest
 from whyact.tables import csv as csv_files
 from whyact.tables import source as sources
-from whyact.tables.demonstrations import read_demonstrations, read_table
+from whyact.tables.demonstrations import read_demonstrations
 
 GOOD = "u,speed,distance,episode\nbrake,1,2.5,a\nkeep,3,,a\n,5,6,b\n"
 
@@ -31,7 +31,7 @@ def write(tmp_path):
 
 
 def test_columns_find_their_place(write):
-    table = read_table(write(GOOD), "u", "episode")
+    table = read_demonstrations(write(GOOD), action="u", groups="episode")
     assert list(table.X) == ["speed", "distance"]
     np.testing.assert_array_equal(table.X, [[1, 2.5], [3, np.nan], [5, 6]])
     assert table.y[:2].tolist() == ["brake", "keep"]
@@ -40,14 +40,14 @@ def test_columns_find_their_place(write):
 
 
 def test_columns_can_be_chosen(write):
-    table = read_table(write(GOOD), "u", columns=["distance", "speed", "speed"])
+    table = read_demonstrations(write(GOOD), action="u", columns=["distance", "speed", "speed"])
     assert list(table.X) == ["distance", "speed"]
     assert table.groups is None
 
 
 def test_labels_stay_as_they_are_written(write):
     """An action None is to do nothing, and 007 is not 7."""
-    table = read_table(write("x,u,drive\n1,None,007\n2,1.0,7\n3,null,7\n4,NA,8\n"), "u", "drive")
+    table = read_demonstrations(write("x,u,drive\n1,None,007\n2,1.0,7\n3,null,7\n4,NA,8\n"), action="u", groups="drive")
     assert table.y[:3].tolist() == ["None", "1.0", "null"]
     assert table.y.isna().tolist() == [False, False, False, True]
     assert table.groups.tolist() == ["007", "7", "7", "8"]
@@ -57,7 +57,7 @@ def test_hostile_names_are_only_names(write):
     names = ["a,b", 'say "hi"', "[red]x[/red]", "line\nbreak", "__class__", "ü 距離", "0", "=1+1"]
     header = ",".join('"' + name.replace('"', '""') + '"' for name in [*names, "u"])
     rows = "\n".join(",".join(["1.5"] * len(names) + [action]) for action in ("a", "b"))
-    table = read_table(write(f"{header}\n{rows}\n"), "u")
+    table = read_demonstrations(write(f"{header}\n{rows}\n"), action="u")
     assert list(table.X) == names
     assert (table.X == 1.5).all(axis=None)
 
@@ -73,13 +73,13 @@ def test_hostile_names_are_only_names(write):
     ],
 )
 def test_dialects_read_the_same(write, text):
-    table = read_table(write(text), "u", "episode")
+    table = read_demonstrations(write(text), action="u", groups="episode")
     np.testing.assert_array_equal(table.X, [[1, 2.5], [3, np.nan], [5, 6]])
     assert table.groups.tolist() == ["a", "a", "b"]
 
 
 def test_truth_values_are_numbers(write):
-    assert read_table(write("x,u\nTrue,a\nFalse,b\n"), "u").X["x"].tolist() == [1.0, 0.0]
+    assert read_demonstrations(write("x,u\nTrue,a\nFalse,b\n"), action="u").X["x"].tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,14 @@ def test_truth_values_are_numbers(write):
         ("\n \n", {}, "path", "is empty"),
         (b"\x89PNG\r\n\x1a\n\xff", {}, "path", "it is not text in UTF-8"),
         ("x,u\n", {}, "path", "has a header, but no rows"),
-        ("x;u\n1;a\n", {}, "path", r"one column only \('x;u'\); fields are separated by commas"),
-        ("x,u\n1,a\n2,b,3\n", {}, "path", "line 3 has 3 fields, the header 2"),
-        ("x,u\n1,a\n2\n", {}, "path", "line 3 has 1 fields, the header 2"),
+        ("x;u\n1;a\n", {}, "path", r"only one column \('x;u'\); fields must be separated by commas"),
+        ("x,u\n1,a\n2,b,3\n", {}, "path", "line 3 has 3 fields, but the header has 2"),
+        ("x,u\n1,a\n2\n", {}, "path", "line 3 has 1 fields, but the header has 2"),
         ('x,u\n1,"a\n', {}, "path", "is not a CSV file"),
         ("x,x,u\n1,2,a\n", {}, "path", "more than one column 'x'"),
         (",x,u\n0,2,a\n", {}, "columns", "column 1 of .* has no name"),
-        ("x,U,v\n1,a,2\n", {}, "action", r"has no column 'u', did you mean 'U'\? There are x, U, v\."),
-        ("x,action\n1,a\n", {}, "action", r"has no column 'u'\. There are x, action\."),
+        ("x,U,v\n1,a,2\n", {}, "action", r"has no column 'u', did you mean 'U'\? Available: x, U, v\."),
+        ("x,action\n1,a\n", {}, "action", r"has no column 'u'\. Available: x, action\."),
         (GOOD, {"groups": "episodes"}, "groups", "no column 'episodes', did you mean 'episode'"),
         (GOOD, {"groups": "u"}, "groups", "both the action and the groups"),
         (GOOD, {"columns": ["sped"]}, "columns", "no column 'sped', did you mean 'speed'"),
@@ -114,16 +114,16 @@ def test_truth_values_are_numbers(write):
 )
 def test_files_that_cannot_be_used_get_one_clear_sentence(write, text, options, argument, sentence):
     with pytest.raises(ArgumentError, match=sentence) as error:
-        read_table(write(text), "u", **options)
+        read_demonstrations(write(text), action="u", **options)
     assert error.value.argument == argument
     assert "\n" not in str(error.value)
 
 
 def test_files_that_are_not_there(tmp_path):
     with pytest.raises(ArgumentError, match="there is no file"):
-        read_table(tmp_path / "none.csv", "u")
+        read_demonstrations(tmp_path / "none.csv", action="u")
     with pytest.raises(ArgumentError, match="cannot be read: Is a directory"):
-        read_table(tmp_path, "u")
+        read_demonstrations(tmp_path, action="u")
 
 
 def test_long_lists_are_cut_short():
@@ -143,9 +143,9 @@ def test_tabs_and_compression_are_told_by_the_name(write):
 
 
 def test_it_must_be_said_where_the_action_is(write):
-    with pytest.raises(ArgumentError, match=r"holds the action, or that there is no action\. There are u, speed"):
+    with pytest.raises(ArgumentError, match=r"holds the action in .*, or say that there is no .*Available: u, speed"):
         read_demonstrations(write(GOOD))
-    with pytest.raises(ArgumentError, match="either the action 'u' or that there are none"):
+    with pytest.raises(ArgumentError, match="the action 'u' is named, but no actions are to be read"):
         read_demonstrations(write(GOOD), action="u", without_actions=True)
     table = read_demonstrations(write(GOOD), without_actions=True, ignore=["u", "episode"])
     assert list(table.X) == ["speed", "distance"]
@@ -170,12 +170,12 @@ def test_a_label_may_mark_missing_actions(write):
 def test_words_for_missing_numbers(write):
     words = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"]
     path = write("x,u\n1,a\n" + "".join(f"{word},b\n" for word in words))
-    assert read_table(path, "u").X["x"].isna().tolist() == [False] + [True] * len(words)
+    assert read_demonstrations(path, action="u").X["x"].isna().tolist() == [False] + [True] * len(words)
 
 
 def test_truth_and_numbers_may_mix(write):
     """Whether rows come in one block or in many must not matter."""
-    assert read_table(write("x,u\nTrue,a\n0.5,b\nfalse,b\n"), "u").X["x"].tolist() == [1.0, 0.5, 0.0]
+    assert read_demonstrations(write("x,u\nTrue,a\n0.5,b\nfalse,b\n"), action="u").X["x"].tolist() == [1.0, 0.5, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -193,22 +193,22 @@ def test_truth_and_numbers_may_mix(write):
 )
 def test_the_line_that_is_wrong_is_named(write, text, options, sentence):
     with pytest.raises(ArgumentError, match=sentence):
-        read_table(write(text), "u", **options)
+        read_demonstrations(write(text), action="u", **options)
 
 
 def test_a_line_without_end_does_not_fill_the_memory(write, monkeypatch):
     monkeypatch.setattr(csv_files, "MAX_LINE", 1000)
     with pytest.raises(ArgumentError, match="line 2 has more than 1000 characters"):
-        read_table(write("x,u\n1," + "a" * 2000 + "\n"), "u")
+        read_demonstrations(write("x,u\n1," + "a" * 2000 + "\n"), action="u")
 
 
 def test_very_many_columns_are_only_slow(write):
     """pandas takes about 0.1 ms for each, which is why there are not 100,000 in this test."""
     names = [f"x{i}" for i in range(10_000)]
     path = write(",".join([*names, "u"]) + "\n" + ",".join(["1"] * 10_000 + ["a"]) + "\n")
-    assert read_table(path, "u").X.shape == (1, 10_000)
-    with pytest.raises(ArgumentError, match=r"did you mean 'x9999'\? There are x0, .* and 9981 more\.$"):
-        read_table(path, "x99999")
+    assert read_demonstrations(path, action="u").X.shape == (1, 10_000)
+    with pytest.raises(ArgumentError, match=r"did you mean 'x9999'\? Available: x0, .* and 9981 more\.$"):
+        read_demonstrations(path, action="x99999")
 
 
 # --- Parquet ------------------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def test_categories_of_parquet_are_labels(tmp_path):
         ),
         ({"x": [{"a": 1}, {"a": 2}], "u": ["a", "b"]}, "'x' of .* is not numeric .*struct"),
         ({"x": ["1", "2"], "u": ["a", "b"]}, r"'x' of .* is not numeric \(string\)"),
-        ({"x": [1.0, 2.0], "u": [["a"], ["b"]]}, "'u' of .* holds no labels, but list"),
+        ({"x": [1.0, 2.0], "u": [["a"], ["b"]]}, "'u' of .* cannot hold labels: it holds list"),
         ({"x": [1.0, 2.0], "u": [0.5, 1.0]}, r"whole numbers or names, not 0\.5"),
         ({"x": [1.0, np.inf], "u": ["a", "b"]}, "'x' of .*, row 2, holds infinity"),
         ({"x": [], "u": []}, "has no rows"),
@@ -323,7 +323,7 @@ def test_pairs_of_npy_files(tmp_path, order):
     np.testing.assert_array_equal(table.X, X.reshape(3, 4))
     assert table.y.tolist() == [2, None, 2]
     assert table.shape == (2, 2)
-    with pytest.raises(ArgumentError, match=r"say what in .* holds the action, or that there is no action"):
+    with pytest.raises(ArgumentError, match=r"name what holds the action in .*, or say that there is no action"):
         read_demonstrations(tmp_path / "X.npy")
     with pytest.raises(ArgumentError, match=r"there is no file .*z\.npy") as error:
         read_demonstrations(tmp_path / "X.npy", action=str(tmp_path / "z.npy"))
@@ -354,7 +354,7 @@ TRAP = np.array([Trap()] * 2, dtype=object)
             "no array 'obs.*X, Z, y",
         ),
         ({"X": np.zeros((2, 2)), "y": [0, 1]}, {"action": "Y"}, "action", r"no array 'Y', did you mean 'y'\?"),
-        ({"X": np.zeros((2, 2)), "y": [0, 1]}, {}, "action", "say what in .* holds the action"),
+        ({"X": np.zeros((2, 2)), "y": [0, 1]}, {}, "action", "name what holds the action in "),
         ({"X": np.zeros((2, 2)), "y": [0, 1, 1]}, {"action": "y"}, "action", r"2 rows of observations, .* \(3,\)"),
         ({"X": np.zeros((2, 2)), "y": [0, 1.5]}, {"action": "y"}, "action", "whole numbers or names, not 1.5"),
         ({"X": np.zeros((2, 2)), "y": [1j, 0]}, {"action": "y"}, "action", "whole numbers or names, not complex"),
@@ -419,8 +419,8 @@ def write_member(path, name, content=ZERO, mode=0o100644, compression=zipfile.ZI
         ([{"name": "../observations.npy"}], "a folder, in a folder, or a link"),
         ([{"name": "observations/", "content": b""}], "a folder, in a folder, or a link"),
         ([{"name": "observations.npy", "content": b"secret", "mode": 0o120777}], "a folder, in a folder, or a link"),
-        ([{"name": "observations.npy"}, {"name": "observations.npy"}], "not an array, or there twice"),
-        ([{"name": "notes.txt"}], "not an array, or there twice"),
+        ([{"name": "observations.npy"}, {"name": "observations.npy"}], "not an array, or occurs twice"),
+        ([{"name": "notes.txt"}], "not an array, or occurs twice"),
         ([{"name": "observations.npy", "compression": zipfile.ZIP_LZMA}], "compressed in an unusual way"),
     ],
 )
@@ -437,7 +437,9 @@ def test_bombs_do_not_go_off(tmp_path, monkeypatch):
     (tmp_path / "demos.csv.gz").write_bytes(gzip.compress(b"x\n" + b"1\n" * 2**21))
     monkeypatch.setattr(sources, "find_memory", lambda: 2**24)
     for name in ("demos.npz", "demos.csv.gz"):
-        with pytest.raises(ArgumentError, match=r"would take 0\.0 GiB of memory, more than half"):
+        with pytest.raises(
+            ArgumentError, match=r"would take 0\.0 GiB of memory, more than half of what this machine has"
+        ):
             read_demonstrations(tmp_path / name, without_actions=True)
     monkeypatch.undo()
     content = bytearray((tmp_path / "demos.npz").read_bytes())

@@ -78,7 +78,7 @@ def test_episodes_are_blocks(tmp_path, rows, monkeypatch):
     np.testing.assert_array_equal(table.X["x2"], rows[:, 2])
     assert table.y.tolist()[:3] == ["go", "stop", "go"]
     assert table.groups.tolist() == (np.arange(97) // 30).tolist()
-    with pytest.raises(ArgumentError, match=r"rows-v0 has no column 'u'\. There are actions, episode") as error:
+    with pytest.raises(ArgumentError, match=r"rows-v0 has no column 'u'\. Available: actions, episode") as error:
         read_demonstrations("minari:rows-v0", action="u")
     assert error.value.argument == "action"
     with pytest.raises(ArgumentError, match="there is no Minari dataset nothing-v0") as error:
@@ -157,7 +157,7 @@ def test_the_number_of_columns_of_arrays_must_be_right(tmp_path, rows, kind):
 def test_a_file_may_have_one_column_if_no_more_are_needed(tmp_path):
     (tmp_path / "rows.csv").write_text("a\n1\n2\n")
     np.testing.assert_array_equal(next(open_rows(tmp_path / "rows.csv", ["a"])), [[1], [2]])
-    with pytest.raises(ArgumentError, match="one column only"):
+    with pytest.raises(ArgumentError, match="only one column"):
         open_rows(tmp_path / "rows.csv", ["a", "b"])
 
 
@@ -166,8 +166,8 @@ def test_a_file_may_have_one_column_if_no_more_are_needed(tmp_path):
     [
         ("1,2,x,4", r"the column 'c' of .*, line 502, is not numeric \('x'\)\.$"),
         ("1,2,3,inf", "the column 'd' of .*, line 502, holds infinity"),
-        ("1,2,3", "line 502 has 3 fields, the header 4"),
-        ("1,2,3,4,5", "line 502 has 5 fields, the header 4"),
+        ("1,2,3", "line 502 has 3 fields, but the header has 4"),
+        ("1,2,3,4,5", "line 502 has 5 fields, but the header has 4"),
         ('1,2,3,"4', "line 502 cannot be read: unexpected end of data"),
         ("1,2,\x003,4", "line 502 has a NUL character"),
     ],
@@ -185,7 +185,7 @@ def test_rows_before_a_wrong_line_come_out(tmp_path, line, sentence):
 
 def test_ragged_lines_that_make_up_for_each_other_are_found(tmp_path):
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n1,2,3\n1\n")
-    with pytest.raises(ArgumentError, match="line 3 has 3 fields, the header 2"):
+    with pytest.raises(ArgumentError, match="line 3 has 3 fields, but the header has 2"):
         list(open_rows(tmp_path / "rows.csv", ["a", "b"]))
 
 

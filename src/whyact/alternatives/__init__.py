@@ -1,1 +1,1 @@
-"""Other ways to learn from demonstrations, with the face of scikit-learn."""
+"""Other ways to learn from demonstrations, with scikit-learn's interface."""

@@ -1,18 +1,41 @@
-"""How many features there are, from the observations alone and without a model of the actions."""
+"""How many features there are, judged from the observations alone, without a model of the actions."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.decomposition import PCA
 
 
-def count_by_minka(X) -> int:
-    """Minka's Bayesian choice for PCA, plus one.
+def count_by_minka(X: ArrayLike) -> int:
+    """Count features by Minka's Bayesian choice for PCA, plus one.
 
-    PCA centres the observations. Mixtures of K features that sum to one lie in a flat of dimension K - 1.
+    PCA centres the observations, and mixtures of K features that sum to one lie in an affine space of dimension K - 1.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, D)
+        Observations, at least as many as columns.
+
+    Returns
+    -------
+    int
+        The number of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whyact.alternatives.rank import count_by_minka
+    >>> rng = np.random.default_rng(0)
+    >>> mixtures = rng.dirichlet(np.ones(3), size=60)
+    >>> X = mixtures @ rng.exponential(size=(3, 8)) + 0.01 * rng.standard_normal((60, 8))
+    >>> count_by_minka(X)
+    3
     """
     return int(PCA(n_components="mle", svd_solver="full").fit(X).n_components_) + 1
 
 
-def bicrossvalidate(X, *, n_row_folds: int = 4, n_column_folds: int = 5, n_repeats: int = 4, random_state: int = 0):
+def bicrossvalidate(
+    X: ArrayLike, *, n_row_folds: int = 4, n_column_folds: int = 5, n_repeats: int = 4, random_state: int = 0
+) -> np.ndarray:
     """Squared error of each rank 0, 1, ... in bi-cross-validation of the SVD (Owen & Perry, 2009).
 
     A block A of some rows and some columns is left out of [[A, B], [C, D]] and predicted by B D_k^+ C, with D_k the
@@ -33,7 +56,7 @@ def bicrossvalidate(X, *, n_row_folds: int = 4, n_column_folds: int = 5, n_repea
     return errors
 
 
-def errors_of_block(X, rows, columns, largest):
+def errors_of_block(X: np.ndarray, rows: np.ndarray, columns: np.ndarray, largest: int) -> np.ndarray:
     """Squared error of the left-out block for each rank."""
     kept_rows = np.delete(np.arange(len(X)), rows)
     kept_columns = np.delete(np.arange(X.shape[1]), columns)
@@ -51,7 +74,30 @@ def errors_of_block(X, rows, columns, largest):
     return errors
 
 
-def count_by_bicrossvalidation(X, **options) -> int:
-    """The rank of least error, at least one."""
+def count_by_bicrossvalidation(X: ArrayLike, **options: int) -> int:
+    """Count features by bi-cross-validation of the SVD: the rank of least error, at least one.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, D)
+        Observations.
+    **options : int
+        `n_row_folds` (4) and `n_column_folds` (5) make up the grid of blocks that are left out, `n_repeats` (4) is the
+        number of grids, `random_state` (0) their seed.
+
+    Returns
+    -------
+    int
+        The number of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whyact.alternatives.rank import count_by_bicrossvalidation
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((40, 3)) @ rng.exponential(size=(3, 12)) + 0.01 * rng.standard_normal((40, 12))
+    >>> count_by_bicrossvalidation(X)
+    3
+    """
     errors = bicrossvalidate(X, **options)
     return max(1, int(np.argmin(errors)))

@@ -1,8 +1,9 @@
-"""The command line. Each module holds the commands of one purpose; here they come together.
+"""The command line. Each module holds the commands for one purpose; here they come together.
 
-Only typer is imported before a command runs: `whyact --help` must answer at once.
+Only typer is imported before a command runs, so that `whyact --help` answers at once.
 """
 
+import os
 import sys
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from whyact.cli.demo import demo
 from whyact.cli.fitting import fit, resume
 from whyact.cli.models import explain, info, predict, report
 from whyact.cli.simulating import simulate
+from whyact.version import __version__
 
 app = typer.Typer(help="Learn why a teacher acts.", no_args_is_help=True)
 for command in (fit, resume, predict, explain, report, info, simulate, compare, demo):
@@ -22,12 +24,11 @@ for command in (fit, resume, predict, explain, report, info, simulate, compare, 
 @app.command()
 def version() -> None:
     """Print the version."""
-    from whyact.version import __version__
-
     typer.echo(__version__)
 
 
 def print_version(asked: bool) -> None:
+    """What --version does."""
     if asked:
         version()
         raise typer.Exit
@@ -54,8 +55,8 @@ def main() -> None:
 def run_command_line(app: typer.Typer) -> None:
     """Run a command line; errors are one sentence on standard error.
 
-    Exit codes: 0 done; 1 failed, though rightly called; 2 wrongly called, or a file that cannot be used; 130 stopped
-    by Ctrl-C.
+    Exit codes: 0 done; 1 failed for a reason that is not the user's doing; 2 wrong options, or a file that cannot be
+    used; 130 stopped by Ctrl-C.
     """
     try:
         sys.exit(app(standalone_mode=False))
@@ -63,14 +64,22 @@ def run_command_line(app: typer.Typer) -> None:
         if type(error).__name__ == "NoArgsIsHelpError":
             error.show()
         else:
-            print(f"whyact: {' '.join(error.format_message().split())}", file=sys.stderr)
+            print(f"whyact: {describe_error(error)}", file=sys.stderr)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         print("whyact: stopped.", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
         # the reader of a pipe has left, as `head` does; Python would complain once more when it closes its end
-        import os
-
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def describe_error(error: Any) -> str:
+    """One sentence; what typer says about an option gets the shape of our own messages."""
+    text = error.format_message()
+    if type(error) is typer.BadParameter:
+        name = error.param_hint or (error.param.opts[0] if error.param else "")
+        text = f"{name}: {error.message}" if name else error.message
+    text = " ".join(text.split())
+    return text if text.endswith((".", "?")) else f"{text}."

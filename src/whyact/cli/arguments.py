@@ -1,40 +1,57 @@
-"""What the commands share: arguments in words, and errors in one sentence."""
+"""What the commands share: options that mean the same everywhere, and errors in one sentence.
+
+Every error reads `--option: what is wrong; what to do.`, whichever module found it.
+"""
 
 import csv
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
+from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-# Option of the command line for each argument that those below may complain about.
+import whyact
+from whyact.errors import ArgumentError, WhyactError
+
+if TYPE_CHECKING:
+    from whyact.estimators.feature_policy import FeaturePolicyClassifier
+
+LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, as everywhere in scikit-learn
+PICTURES = (".png", ".svg", ".pdf")
+
+# Option of the command line for each argument of the library that may be refused.
 OPTIONS = {
-    "path": "",
-    "dataset": "",
     "action": "--action",
     "y": "--action",
     "groups": "--groups",
     "columns": "--columns",
-    "ignore": "--ignore",
     "X": "--columns",
-    "config": "--config",
-    "shape": "--shape",
+    "ignore": "--ignore",
     "missing_action": "--missing-action",
+    "shape": "--shape",
+    "config": "--config",
+    "models": "--models",
+    "n_folds": "--folds",
+    "n_repeats": "--repeats",
 }
+
+# --- errors -------------------------------------------------------------------------------------------------
 
 
 class Refusal(typer.BadParameter):
-    """One sentence for the user."""
+    """What is wrong with the user's input, in one sentence."""
 
     def format_message(self) -> str:
+        """The sentence as it is, without typer's introduction."""
         return self.message
 
 
 @contextmanager
 def user_errors(options: Mapping[str, str] = OPTIONS) -> Iterator[None]:
-    """Turn what is wrong with the user's input into one sentence, with the option that it is about."""
-    from whyact.errors import ArgumentError
-
+    """Turn errors about the user's input into a Refusal that begins with the option in question."""
     try:
         yield
     except ArgumentError as error:
@@ -42,7 +59,7 @@ def user_errors(options: Mapping[str, str] = OPTIONS) -> Iterator[None]:
         raise Refusal(f"{option}: {error}" if option else str(error)) from None
     except ImportError as error:  # an extra that is not installed
         raise Refusal(f"{str(error).rstrip('.')}.") from None
-    except (ValueError, FloatingPointError, MemoryError) as error:
+    except (WhyactError, ValueError, FloatingPointError, MemoryError) as error:
         raise Refusal(str(error) or "there is not enough memory.") from None
     except OSError as error:
         if isinstance(error, BrokenPipeError):
@@ -51,17 +68,124 @@ def user_errors(options: Mapping[str, str] = OPTIONS) -> Iterator[None]:
         raise Refusal(f"{name}{error.strerror or error}.") from None
 
 
-def split_names(text: str | None) -> list[str] | None:
+def stop(advice: str) -> NoReturn:
+    """End a command that the user has interrupted."""
+    typer.echo(f"whyact: stopped; {advice}", err=True)
+    raise typer.Exit(130) from None
+
+
+# --- checks before the work ---------------------------------------------------------------------------------
+
+
+def check_jobs(n_jobs: int) -> int:
+    """Refuse a number of parallel jobs that means nothing."""
+    if n_jobs == 0:
+        raise Refusal("--n-jobs: 0 jobs would never finish; give 1 or more, or -1 for one per core.")
+    return n_jobs
+
+
+def check_seed(random_state: int) -> int:
+    """Refuse a seed that numpy does not take."""
+    if not 0 <= random_state <= LARGEST_SEED:
+        raise Refusal(f"--random-state: {random_state} is not a whole number from 0 to {LARGEST_SEED}.")
+    return random_state
+
+
+def check_word(option: str, word: str | None, *words: str) -> None:
+    """Refuse a word that is none of those known."""
+    if word is not None and word not in words:
+        raise Refusal(f"{option}: {word!r} is not {join_words(words)}.")
+
+
+def check_shape(shape: tuple[int, ...] | None, n_columns: int) -> None:
+    """Refuse a shape that does not match the observed columns."""
+    if shape is not None and prod(shape) != n_columns:
+        sizes = " x ".join(map(str, shape))
+        raise Refusal(f"--shape: {sizes} is {prod(shape)}, but there are {n_columns} observed columns.")
+
+
+def check_output(path: Path, *inputs: Path | str, option: str = "--out", endings: tuple[str, ...] = ()) -> None:
+    """Refuse a file that cannot be written, before the work and not after it.
+
+    Its name must end like those of its kind, so that a slip does not overwrite the data.
+    """
+    if str(path) == "-":
+        raise Refusal(f"{option}: only `predict` writes to standard output; give a file.")
+    if endings and path.suffix.lower() not in endings:
+        raise Refusal(f"{option}: {path} does not end with {join_words(endings)}.")
+    if not path.parent.is_dir():
+        raise Refusal(f"{option}: the folder {path.parent} does not exist; create it first.")
+    if path.is_dir():
+        raise Refusal(f"{option}: {path} is a folder; give a file.")
+    for source in inputs:
+        if path.exists() and Path(source).exists() and path.samefile(source):
+            raise Refusal(f"{option}: {path} is also an input file; give another name.")
+
+
+def check_picture(path: Path, *inputs: Path | str, option: str) -> None:
+    """Refuse a picture that cannot be drawn, before the work and not after it."""
+    check_output(path, *inputs, option=option, endings=PICTURES)
+    if find_spec("matplotlib") is None:
+        raise Refusal(f"{option}: pictures need matplotlib; install whyact[plot].")
+
+
+def join_words(words: tuple[str, ...]) -> str:
+    """Alternatives, as in "a, b or c"."""
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+# --- options with one meaning in every command --------------------------------------------------------------
+
+ACTION_HELP = "Column, array or .npy file with the action."
+ACTION_DEFAULT = "actions in NPZ and Minari"
+COLUMNS_HELP = "Observed columns, separated by commas."
+COLUMNS_DEFAULT = "all others"
+SHAPE_HELP = "Shape of an observation that is an image, such as 8,8 or 2,21,65."
+SCALE_COLUMNS_HELP = "First scale each column to the range from 0 to 1, for columns with different units."
+PREDICTION_HELP = "mmse averages over draws; map takes the best draw and is faster."
+RANDOM_STATE_HELP = "Seed of the random numbers."
+N_JOBS_HELP = "Parallel jobs; -1 means one per core. The results do not depend on it."
+N_JOBS_DEFAULT = "all cores"
+
+DemonstrationsFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="Demonstrations: a CSV, Parquet, NPZ or NPY file, a Minari folder, or minari:NAME.",
+        show_default=False,
+    ),
+]
+RowsFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="Observations, in any format of `whyact fit`; columns unknown to the model are ignored.",
+        show_default=False,
+    ),
+]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file from `whyact fit`.", show_default=False)]
+NJobs = Annotated[int, typer.Option("--n-jobs", callback=check_jobs, help=N_JOBS_HELP, show_default=N_JOBS_DEFAULT)]
+RandomState = Annotated[
+    int, typer.Option("--random-state", callback=check_seed, metavar="SEED", help=RANDOM_STATE_HELP)
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor what was learned.")]
+
+
+def out_option(kind: str, more: str = "", default: str | bool = False) -> Any:
+    """The option for the file that a command writes."""
+    return typer.Option("--out", "-o", help=f"{kind} to write{more}.", show_default=default)
+
+
+# --- from text to values ------------------------------------------------------------------------------------
+
+
+def split_names(text: str) -> list[str]:
     """Names separated by commas; as in a CSV file, one that holds a comma can be quoted."""
-    if text is None:
-        return None
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
 
 
-def parse_shape(text: str | None) -> tuple[int, ...] | None:
+def parse_shape(text: str) -> tuple[int, ...]:
     """Sizes of the axes of a picture, such as 2,21,65."""
-    if text is None:
-        return None
     try:
         shape = tuple(int(part) for part in text.replace("x", ",").split(","))
     except ValueError:
@@ -71,40 +195,7 @@ def parse_shape(text: str | None) -> tuple[int, ...] | None:
     return shape
 
 
-def check_shape(shape: tuple[int, ...] | None, n_columns: int) -> None:
-    from math import prod
-
-    if shape is not None and prod(shape) != n_columns:
-        sizes = " x ".join(map(str, shape))
-        raise Refusal(f"--shape: {sizes} is {prod(shape)}, but there are {n_columns} observed columns.")
-
-
-def check_output(path: Path, *inputs: Path | str, option: str = "--out", endings: tuple[str, ...] = ()) -> None:
-    """Say what is wrong with a file to write before the work, not after it.
-
-    A name must end as what is written, so that a slip does not overwrite the data.
-    """
-    if str(path) == "-":
-        raise Refusal(f"{option}: give a file; only `predict` writes to standard output.")
-    if endings and path.suffix.lower() not in endings:
-        raise Refusal(f"{option}: {path} does not end with {' or '.join(endings)}.")
-    if not path.parent.is_dir():
-        raise Refusal(f"{option}: the folder {path.parent} does not exist.")
-    if path.is_dir():
-        raise Refusal(f"{option}: {path} is a folder.")
-    for source in inputs:
-        if path.exists() and Path(source).exists() and path.samefile(source):
-            raise Refusal(f"{option}: {path} is the file to read from.")
-
-
-def check_jobs(n_jobs: int | None) -> None:
-    if n_jobs == 0:
-        raise Refusal("--n-jobs: 0 at a time would never end.")
-
-
-def load(path: Path):
+def load_model(path: Path) -> "FeaturePolicyClassifier":
     """The model in a file."""
-    import whyact
-
     with user_errors():
         return whyact.load(path)

@@ -1,12 +1,23 @@
-"""`whyact demo`: learn from traffic that comes with whyact, in a minute."""
+"""`whyact demo`: learn from the traffic that ships with whyact, in a minute."""
 
+import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-# Few enough features to look at; see docs/driving.md for what each of the others does.
-DEMO_OPTIONS: dict = {
+import whyact
+from whyact.cli.arguments import PICTURES, RandomState, check_output, out_option, user_errors
+from whyact.errors import ChainsDisagreeWarning
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from whyact.driving.traffic import TrafficGrid
+    from whyact.estimators.feature_policy import FeaturePolicyClassifier
+
+# Few enough features to look at; docs/driving.md says what each of the other options does.
+DEMO_OPTIONS: dict[str, Any] = {
     "n_burn_in": 200,
     "n_draws": 200,
     "n_chains": 2,
@@ -17,54 +28,53 @@ DEMO_OPTIONS: dict = {
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where to draw what was learned (PNG or SVG).")] = Path("whyact-demo.png"),
-    seed: Annotated[int, typer.Option(help="Seed of the sampler.")] = 0,
+    out: Annotated[Path, out_option("Picture", " (PNG, SVG or PDF)", default=True)] = Path("whyact-demo.png"),
+    random_state: RandomState = 0,
 ) -> None:
-    """Learn from a driver in simulated traffic that comes with whyact, and show what was learned."""
-    if not out.parent.is_dir():
-        raise typer.BadParameter(f"the folder {out.parent} does not exist.", param_hint="--out")
-    run_demo(out, seed)
-
-
-def run_demo(out: Path, seed: int) -> None:
-    import warnings
-
-    import numpy as np
-    from rich.console import Console
-
-    from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier
+    """Learn from a driver in simulated traffic, which ships with whyact, and show what was learned."""
+    check_output(out, endings=PICTURES)
+    # numpy and scikit-learn come in only when a command runs
     from whyact.driving.datasets import load_traffic
     from whyact.explanation.describe import describe
-
-    console = Console()
-
-    def say(text: str) -> None:
-        console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     traffic = load_traffic()
     X, y = traffic.observations, traffic.actions
     new = traffic.episode % 4 == 0  # whole episodes, so that no moment has a neighbour among those learned from
-    say(
-        f"A driver in simulated traffic (highway-env), {len(X)} moments: the cars around, now and a second ago, the "
-        f"own speed, and what the driver did next. {(~new).sum()} of them to learn from; nobody says which situations "
+    typer.echo(
+        f"A driver in simulated traffic (highway-env), {len(X)} moments: the cars around it now and a second ago, its "
+        f"own speed, and what the driver did next. {(~new).sum()} are for learning; nobody says which situations "
         "matter.\n"
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ChainsDisagreeWarning)  # the explanation says it
-        model = FeaturePolicyClassifier(**DEMO_OPTIONS, random_state=seed, n_jobs=2, verbose=1).fit(X[~new], y[~new])
-    say(f"\n{describe(model, column_names=traffic.grid.column_names, n_entries=3)}\n")
-    names, counts = np.unique(y[~new], return_counts=True)
-    usual = np.mean(y[new] == names[counts.argmax()])
-    say(
-        f"Accuracy in the {new.sum()} moments of {len(np.unique(traffic.episode[new]))} episodes it has not seen: "
-        f"{model.score(X[new], y[new]):.2f} (always {names[counts.argmax()]}: {usual:.2f})"
+    with user_errors(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ChainsDisagreeWarning)  # the description says so
+        model = whyact.FeaturePolicyClassifier(**DEMO_OPTIONS, random_state=random_state, n_jobs=2, verbose=1)
+        model.fit(X[~new], y[~new])
+    typer.echo(f"\n{describe(model, column_names=traffic.grid.column_names, n_entries=3)}\n")
+    typer.echo(
+        f"Accuracy on the {new.sum()} moments of {len(set(traffic.episode[new]))} episodes it has not seen: "
+        f"{model.score(X[new], y[new]):.2f} {say_usual(y[~new], y[new])}"
     )
-    try:
-        from whyact.driving.pictures import plot_traffic_features
+    draw(model, traffic.grid, out)
 
-        figure = plot_traffic_features(model, traffic.grid, "What makes the driver act")
+
+def say_usual(learned: "np.ndarray", new: "np.ndarray") -> str:
+    """How often the most frequent action would have been right."""
+    import numpy as np  # comes in only when a command runs
+
+    names, counts = np.unique(learned, return_counts=True)
+    usual = names[counts.argmax()]
+    return f"(always {usual}: {np.mean(new == usual):.2f})"
+
+
+def draw(model: "FeaturePolicyClassifier", grid: "TrafficGrid", out: Path) -> None:
+    """Draw what was learned, if matplotlib is installed."""
+    try:
+        from whyact.driving.pictures import plot_traffic_features  # needs matplotlib, an extra
+
+        figure = plot_traffic_features(model, grid, "What makes the driver act")
     except ImportError:
-        say("No picture: install whyact[plot].")
+        typer.echo("No picture was drawn: install whyact[plot] to get one.")
         return
-    figure.savefig(out, dpi=110)
-    say(f"Drawn to {out}")
+    with user_errors():
+        figure.savefig(out, dpi=110)
+    typer.echo(f"Written: {out}")

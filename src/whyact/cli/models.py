@@ -1,75 +1,92 @@
-"""`whyact predict`, `explain`, `report` and `info`: what a model file knows."""
+"""`whyact predict`, `explain`, `report` and `info`: what can be done with a model file."""
 
-from collections.abc import Iterator
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from inspect import signature
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from whyact.cli.arguments import Refusal, check_jobs, check_output, check_shape, load, parse_shape, user_errors
+from whyact.cli.arguments import (
+    ACTION_DEFAULT,
+    ACTION_HELP,
+    PREDICTION_HELP,
+    SHAPE_HELP,
+    ModelFile,
+    NJobs,
+    Refusal,
+    RowsFile,
+    check_output,
+    check_shape,
+    check_word,
+    load_model,
+    out_option,
+    parse_shape,
+    user_errors,
+)
+from whyact.errors import list_names
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas
+
+    from whyact.estimators.feature_policy import FeaturePolicyClassifier
+    from whyact.explanation.text import Explanations
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 EXPLAINED_AT_ONCE = 100  # rows
-NO_OPTIONS: dict[str, str] = {}  # columns and the like are the model's, not the user's to say
-
-Model = Annotated[Path, typer.Argument(help="Model file that `whyact fit` wrote.", show_default=False)]
-Rows = Annotated[
-    str,
-    typer.Argument(
-        help="File of observations, as for `whyact fit`; other columns are ignored.", show_default=False, metavar="FILE"
-    ),
-]
+NO_OPTIONS: dict[str, str] = {}  # the columns are those of the model, and no option changes them
 
 
 def predict(
-    model: Model,
-    file: Rows,
-    out: Annotated[
-        str, typer.Option("--out", "-o", help="CSV file to write; - for standard output.", show_default=False)
-    ] = "-",
+    model: ModelFile,
+    file: RowsFile,
+    out: Annotated[str, out_option("CSV file", default="standard output")] = "-",
     prediction: Annotated[
-        str | None, typer.Option(help="mmse averages over draws, map is quick.", show_default="as fitted")
+        str | None, typer.Option(help=PREDICTION_HELP, metavar="mmse|map", show_default="as fitted")
     ] = None,
-    n_jobs: Annotated[int, typer.Option(help="Threads.", show_default="all cores")] = -1,
+    n_jobs: NJobs = -1,
 ) -> None:
     """Predict the action for each row of a file of any length.
 
-    Writes the action, the probability of each, the features that spoke with their shares, how much of the observation
-    the features explain (familiarity), and whether that is so little that nobody should rely on it (unfamiliar).
+    Each row gets the most probable action, the probability of every action, the features that are present with their
+    shares, how much of the observation the features explain (familiarity), and whether that is too little to rely on
+    the prediction (unfamiliar).
     """
     if out != "-":
         check_output(Path(out), file, model)
-    check_jobs(n_jobs)
-    found = load(model)
-    if prediction is not None:
-        found.set_params(prediction=prediction)
+    check_word("--prediction", prediction, "mmse", "map")
+    learned = load_model(model)
     with user_errors(NO_OPTIONS):
-        from itertools import chain
-
+        # numpy comes in only when a command runs
         from whyact.tables.demonstrations import open_rows
         from whyact.tables.predictions import open_predictions
 
-        found._validate_params()
-        blocks = open_rows(file, find_columns(found))
+        blocks = open_rows(file, find_columns(learned))
         first = next(blocks)  # a file without rows is an error before anything is written
-        with open_predictions(out, found.classes_) as writer:
+        with open_predictions(out, list(learned.classes_)) as writer:
 
-            def predict_block(block):
-                judged = found.judge(name_columns(found, block))
+            def predict_block(block: "np.ndarray") -> bytes:
+                judged = learned.judge(name_columns(learned, block), prediction)
                 return writer.format(judged.probabilities, judged.substates, judged.familiarity)
 
             for text in map_in_threads(predict_block, chain([first], blocks), n_jobs):
                 writer.file.write(text)
 
 
-def map_in_threads(function, items, n_jobs: int) -> Iterator:
-    """Results in the order of the items, of which only a few are held at a time."""
-    from collections import deque
-    from concurrent.futures import ThreadPoolExecutor
-
-    import joblib
+def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> Iterator[Result]:
+    """Results in the order of the items, only a few of which are held at a time."""
+    import joblib  # comes in only when a command runs
 
     n_threads = joblib.effective_n_jobs(n_jobs)
-    coming: deque = deque()
+    coming: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(n_threads) as pool:
         try:
             for item in items:
@@ -83,50 +100,46 @@ def map_in_threads(function, items, n_jobs: int) -> Iterator:
                 task.cancel()
 
 
-def find_columns(model) -> list[str]:
+def find_columns(model: "FeaturePolicyClassifier") -> list[str]:
+    """Names of the columns that a model was fitted to."""
     return list(getattr(model, "feature_names_in_", [f"x{d}" for d in range(model.n_features_in_)]))
 
 
-def name_columns(model, block):
-    """A block as the data frame that scikit-learn expects of a model fitted to one."""
+def name_columns(model: "FeaturePolicyClassifier", block: "np.ndarray") -> "np.ndarray | pandas.DataFrame":
+    """A block as the data frame that scikit-learn expects for a model fitted to one."""
     if not hasattr(model, "feature_names_in_"):
         return block
-    import pandas
+    import pandas  # comes in only when a command runs
 
     return pandas.DataFrame(block, columns=model.feature_names_in_, copy=False)
 
 
 def explain(
-    model: Model,
-    file: Rows,
+    model: ModelFile,
+    file: RowsFile,
     row: Annotated[
         list[int] | None,
-        typer.Option(
-            help="Number of a row, the first is 0; may be given several times, said in the order of the file."
-        ),
+        typer.Option(help="Row number, counted from 0; repeatable, reported in file order.", show_default="all rows"),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="CSV file for all terms, instead of a text.", show_default=False),
-    ] = None,
-    nearest: Annotated[int, typer.Option(min=0, help="How many similar demonstrations to name.")] = 3,
-    interval: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.9,
+    out: Annotated[Path | None, out_option("CSV file", ", with all terms", default="text on standard output")] = None,
+    nearest: Annotated[int, typer.Option(min=0, help="Number of similar demonstrations to name.")] = 3,
+    interval: Annotated[float, typer.Option(help="Probability that each interval covers.")] = 0.9,
 ) -> None:
-    """Say why the teacher would act so: what each feature speaks for, what nothing explains, what would change it.
-
-    Without --row all rows are explained.
-    """
+    """Explain predictions: what each feature favours, what no feature explains, and what would change the action."""
     if out is not None:
         check_output(out, file, model, endings=(".csv",))
     if row and min(row) < 0:
         raise Refusal(f"--row: {min(row)} is less than 0, the number of the first row.")
-    found = load(model)
+    if not 0 < interval < 1:
+        raise Refusal(f"--interval: {interval:g} is not between 0 and 1.")
+    learned = load_model(model)
     with user_errors(NO_OPTIONS):
+        # numpy comes in only when a command runs
         from whyact.storage.atomic import write_streamed
         from whyact.tables.demonstrations import open_rows
 
-        picked = pick_rows(open_rows(file, find_columns(found)), row)
-        explained = explain_blocks(found, picked, n_nearest=nearest, interval=interval)
+        picked = pick_rows(open_rows(file, find_columns(learned)), row)
+        explained = explain_blocks(learned, picked, n_nearest=nearest, interval=interval)
         if out is None:
             for reasons in explained:
                 typer.echo(str(reasons))
@@ -137,11 +150,11 @@ def explain(
     typer.echo(f"Written: {out}")
 
 
-def pick_rows(blocks, wanted: list[int] | None) -> Iterator:
-    """Numbers and values of the wanted rows of a file, or of all, in the order of the file, some at a time."""
-    import numpy as np
+def pick_rows(blocks: "Iterable[np.ndarray]", wanted: list[int] | None) -> "Iterator[tuple[np.ndarray, np.ndarray]]":
+    """Numbers and values of the wanted rows of a file, or of all, in file order, some at a time."""
+    import numpy as np  # comes in only when a command runs
 
-    left = None if wanted is None else set(wanted)
+    left = set(wanted) if wanted else None
     first = 0
     for block in blocks:
         for start in range(0, len(block), EXPLAINED_AT_ONCE):
@@ -160,11 +173,11 @@ def pick_rows(blocks, wanted: list[int] | None) -> Iterator:
         raise Refusal(f"--row: there is no row {min(left)}; the file has {first} rows, from 0 to {first - 1}.")
 
 
-def explain_blocks(model, picked, **options) -> Iterator:
-    """Explanations with the numbers of their rows in the file."""
-    from dataclasses import replace
-
-    from whyact.explanation.text import Explanations
+def explain_blocks(
+    model: "FeaturePolicyClassifier", picked: "Iterable[tuple[np.ndarray, np.ndarray]]", **options: Any
+) -> "Iterator[Explanations]":
+    """Explanations that carry the row numbers of the file."""
+    from whyact.explanation.text import Explanations  # numpy comes in only when a command runs
 
     for numbers, values in picked:
         reasons = model.explain(name_columns(model, values), **options)
@@ -172,52 +185,66 @@ def explain_blocks(model, picked, **options) -> Iterator:
 
 
 def report(
-    model: Model,
-    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.", show_default=False)],
+    model: ModelFile,
+    out: Annotated[Path, out_option("HTML file")],
     test: Annotated[
         str | None,
-        typer.Option(help="Demonstrations that were not learned from, to measure honestly.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="Held-out demonstrations to evaluate on; --action names their action.",
+            show_default=False,
+        ),
     ] = None,
-    action: Annotated[
-        str | None, typer.Option(help="Column with the action in --test.", show_default="actions in NPZ and Minari")
-    ] = None,
-    shape: Annotated[
-        str | None, typer.Option(help="Axes of a picture, such as 8,8 or 2,21,65.", show_default="as in fit")
-    ] = None,
+    action: Annotated[str | None, typer.Option(help=ACTION_HELP, show_default=ACTION_DEFAULT)] = None,
+    shape: Annotated[str | None, typer.Option(help=SHAPE_HELP, show_default="as fitted")] = None,
     kind: Annotated[
-        str | None, typer.Option(help="bars, image, or curve for columns that follow each other in time.")
+        str | None,
+        typer.Option(
+            metavar="bars|image|curve",
+            help="How to draw an observation; curve is for columns that follow each other in time.",
+            show_default="image if there is a shape, otherwise bars",
+        ),
     ] = None,
-    origin: Annotated[str, typer.Option(help="Where the first row of a picture is: upper or lower.")] = "upper",
-    title: Annotated[str | None, typer.Option(help="Title of the page.", show_default="name of the file")] = None,
+    origin: Annotated[
+        str, typer.Option(metavar="upper|lower", help="Where the first row of a picture goes.")
+    ] = "upper",
+    title: Annotated[str | None, typer.Option(help="Title of the page.", show_default="name of the model file")] = None,
+    n_jobs: NJobs = -1,
 ) -> None:
-    """Write one page about a model: what was found, why each demonstration went as it did, how far to trust it.
+    """Write a report on a model: what it found, what explains each demonstration, and how far to trust it.
 
-    The page is one file that needs no network.
+    The report is a single HTML file that needs no network.
     """
     check_output(out, model, *([] if test is None else [test]), endings=(".html", ".htm"))
-    sizes = parse_shape(shape)
-    if kind not in (None, "bars", "image", "curve"):
-        raise Refusal(f"--kind: {kind!r} is not one of bars, image and curve.")
-    found = load(model)
-    check_shape(sizes, found.n_features_in_)
+    sizes = None if shape is None else parse_shape(shape)
+    check_word("--kind", kind, "bars", "image", "curve")
+    check_word("--origin", origin, "upper", "lower")
+    learned = load_model(model)
+    check_shape(sizes, learned.n_features_in_)
     if kind in ("bars", "curve"):
         sizes = None
     elif sizes is None:
-        sizes = getattr(found, "shape_", None)
+        sizes = getattr(learned, "shape_", None)
     with user_errors({"action": "--action", "shape": "--shape"}):
+        # numpy comes in only when a command runs
+        from joblib import parallel_config
+
         from whyact.report import write_report
 
-        held_out = None if test is None else read_test(found, test, action)
-        write_report(
-            found, out, shape=sizes, kind=kind, origin=origin, test=held_out, title=title or model.name,
-            source=getattr(found, "source_", None),
-        )  # fmt: skip
+        held_out = None if test is None else read_test(learned, test, action)
+        with parallel_config("threading", n_jobs=n_jobs):
+            write_report(
+                learned, out, shape=sizes, kind=kind, origin=origin, test=held_out, title=title or model.name,
+                source=getattr(learned, "source_", None),
+            )  # fmt: skip
     typer.echo(f"Written: {out}")
 
 
-def read_test(model, path: str, action: str | None):
+def read_test(
+    model: "FeaturePolicyClassifier", path: str, action: str | None
+) -> "tuple[np.ndarray | pandas.DataFrame, list[Any]]":
     """Observations and actions that were not learned from."""
-    from whyact.tables.demonstrations import read_demonstrations
+    from whyact.tables.demonstrations import read_demonstrations  # pandas comes in only when a command runs
 
     table = read_demonstrations(path, action=action, columns=find_columns(model))
     assert table.y is not None
@@ -228,62 +255,60 @@ def read_test(model, path: str, action: str | None):
     return name_columns(model, table.X[known].to_numpy()), labels
 
 
-def info(model: Model) -> None:
-    """Say what is in a model file: from what, how and with which version it was fitted, and what it found."""
-    found = load(model)
+def info(model: ModelFile) -> None:
+    """Show what is in a model file: what it was fitted to, how and with which version, and what it found."""
+    learned = load_model(model)
     with user_errors():
-        import json
-
-        import numpy as np
-
+        # numpy comes in only when a command runs
         from whyact.explanation.describe import describe
         from whyact.storage.netcdf import read_netcdf
 
-        about = read_netcdf(model)["/"].attributes
-        n_rows, n_columns = found.observations_.shape
-        changed = {name: value for name, value in json.loads(about["settings"]).items() if differs(name, value)}
-        lines = {
-            "file": f"{model}, {model.stat().st_size / 1e6:.2f} MB, schema {about['whyact_schema']}",
-            "written by": f"whyact {about['whyact_version']} with {say_versions(about['libraries'])}",
-            "learned from": f"{n_rows} demonstrations of {n_columns} columns{say_shape(found)}{say_source(found)}",
-            "missing": f"{np.isnan(found.observations_).sum()} entries, {(found.actions_ < 0).sum()} actions",
-            "columns": shorten(find_columns(found)),
-            "actions": shorten([str(label) for label in found.classes_]) or "none",
-            "chains": f"{found.posterior_.n_chains} of {found.posterior_.n_draws} draws, {about['n_done']} sweeps each",
-            "options": ", ".join(f"{name}={value}" for name, value in changed.items()) or "all as by default",
-        }
-        for name, text in lines.items():
+        for name, text in list_facts(model, learned, read_netcdf(model)["/"].attributes).items():
             typer.echo(f"{name + ':':14}{text}")
-        typer.echo(describe(found))
+        typer.echo(describe(learned))
 
 
-def differs(name: str, value) -> bool:
-    """Whether an option is not what it is by default."""
-    from inspect import signature
+def list_facts(path: Path, model: "FeaturePolicyClassifier", about: dict[str, Any]) -> dict[str, str]:
+    """Facts about a model and its file, by name."""
+    import numpy as np  # comes in only when a command runs
 
-    from whyact.estimators.feature_policy import FeaturePolicyClassifier
+    n_rows, n_columns = model.observations_.shape
+    n_missing = np.isnan(model.observations_).sum()
+    posterior = model.posterior_
+    changed = [
+        f"{name}={value}" for name, value in json.loads(about["settings"]).items() if differs(model, name, value)
+    ]
+    return {
+        "file": f"{path}, {path.stat().st_size / 1e6:.2f} MB, schema {about['whyact_schema']}",
+        "written by": f"whyact {about['whyact_version']} with {say_versions(about['libraries'])}",
+        "learned from": f"{n_rows} demonstrations of {n_columns} columns{say_shape(model)}{say_source(model)}",
+        "missing": f"{n_missing} of {n_rows * n_columns} entries, {(model.actions_ < 0).sum()} of {n_rows} actions",
+        "columns": list_names(find_columns(model), 10),
+        "actions": list_names([str(label) for label in model.classes_], 10),
+        "chains": f"{posterior.n_chains}, each with {posterior.n_draws} draws from {about['n_done']} sweeps",
+        "options": ", ".join(changed) or "defaults",
+    }
 
-    return value != signature(FeaturePolicyClassifier).parameters[name].default
+
+def differs(model: "FeaturePolicyClassifier", name: str, value: Any) -> bool:
+    """Whether an option is not at its default."""
+    return bool(value != signature(type(model)).parameters[name].default)
 
 
 def say_versions(text: str) -> str:
-    import json
-
+    """Libraries and their versions, from JSON."""
     try:
         return ", ".join(f"{name} {version}" for name, version in json.loads(text).items())
     except (ValueError, AttributeError):
         return "unknown libraries"
 
 
-def say_shape(model) -> str:
+def say_shape(model: "FeaturePolicyClassifier") -> str:
+    """The axes of an observation that is a picture, in brackets."""
     shape = getattr(model, "shape_", None)
     return "" if shape is None else f" ({' x '.join(map(str, shape))})"
 
 
-def say_source(model) -> str:
+def say_source(model: "FeaturePolicyClassifier") -> str:
+    """Where the demonstrations come from."""
     return f" in {model.source_}" if getattr(model, "source_", "") else ""
-
-
-def shorten(names: list[str], n_shown: int = 10) -> str:
-    more = f" and {len(names) - n_shown} more" if len(names) > n_shown else ""
-    return ", ".join(names[:n_shown]) + more

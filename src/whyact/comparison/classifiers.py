@@ -1,9 +1,10 @@
-"""The usual classifiers, and how their settings are chosen: by cross-validation inside the rows to learn from."""
+"""The usual classifiers, and how their settings are chosen: by cross-validation within the rows to learn from."""
 
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -29,12 +30,13 @@ REGULARISATION = {"logisticregression__C": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
 class Candidate(NamedTuple):
     """An estimator and the settings to choose from."""
 
-    estimator: Any
-    settings: dict = {}  # noqa: RUF012
+    estimator: Any  # a scikit-learn classifier
+    settings: dict[str, Any] = {}  # noqa: RUF012 (nobody changes it)
     n_folds: int = 5  # of the cross-validation that chooses
 
 
 def make_regression() -> LogisticRegression:
+    """A logistic regression with time to converge."""
     return LogisticRegression(max_iter=2000)
 
 
@@ -64,18 +66,20 @@ def make_classifiers(seed: int | None) -> dict[str, Candidate]:
     }
 
 
-def tune(candidate: Candidate, X, y, seed: int, groups=None):
-    """Fit with the settings that are best in cross-validation; whole groups are left out where there are any."""
+def tune(candidate: Candidate, X: Any, y: ArrayLike, seed: int, groups: np.ndarray | None = None) -> Any:
+    """Fit with the settings that are best in cross-validation, which leaves out whole groups if there are any."""
     folds = make_inner_folds(y, candidate.n_folds, seed, groups) if candidate.settings else []
     if not folds:
         return candidate.estimator.fit(X, y)
     return GridSearchCV(candidate.estimator, candidate.settings, cv=folds).fit(X, y)
 
 
-def make_inner_folds(y, n_folds: int, seed: int, groups=None) -> list[tuple[np.ndarray, np.ndarray]]:
+def make_inner_folds(
+    y: ArrayLike, n_folds: int, seed: int, groups: np.ndarray | None = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Folds to choose settings with: (rows to learn from, rows to judge); none if every choice would be blind.
 
-    Every part to learn from holds two classes. Groups of which that cannot be said are ignored.
+    Each part to learn from holds at least two classes. Groups are ignored if they make that impossible.
     """
     y = np.asarray(y)
     _, classes, counts = np.unique(y, return_inverse=True, return_counts=True)

@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sklearn.dummy import DummyClassifier
 from sklearn.impute import SimpleImputer
@@ -13,15 +13,13 @@ from sklearn.utils import get_tags
 from whyact.alternatives.pipelines import make_nmf_policies, make_pca_policies, make_simplex_policies
 from whyact.comparison.classifiers import LABELS, Candidate, make_classifiers
 
-# Sweeps and chains of the samplers. A third of the estimators' defaults in half the chains: every model is fitted ten
-# times and more, and so it is about five minutes for 500 rows of 30 columns on two cores.
+# Sweeps and chains of the samplers: a third of the estimators' defaults in half the chains. Every model is fitted at
+# least ten times, which takes about five minutes for 500 rows of 30 columns on two cores.
 LENGTH = {"n_burn_in": 500, "n_draws": 500, "n_chains": 2}
-# Enough to compile everything.
-SHORTEST = {"n_burn_in": 1, "n_draws": 5, "n_chains": 2}
 
 
 class Contestant(NamedTuple):
-    """A model by name."""
+    """A model that is known by name."""
 
     label: str
     make: Callable[[], Candidate]
@@ -29,11 +27,12 @@ class Contestant(NamedTuple):
 
 
 def sampler(label: str, module: str, name: str) -> Contestant:
-    """One of our samplers, imported when it is made."""
+    """One of our samplers; its module is imported when it is made."""
     return Contestant(label, lambda: Candidate(getattr(importlib.import_module(module), name)(**LENGTH)))
 
 
 def classifier(name: str, is_default: bool = True) -> Contestant:
+    """One of the usual classifiers."""
     return Contestant(LABELS[name], lambda: make_classifiers(None)[name], is_default)
 
 
@@ -57,21 +56,22 @@ DEFAULT = tuple(name for name, contestant in CONTESTANTS.items() if contestant.i
 
 
 def accepts_missing(candidate: Candidate) -> bool:
-    return get_tags(candidate.estimator).input_tags.allow_nan
+    """Whether a model can learn from rows with missing entries."""
+    return bool(get_tags(candidate.estimator).input_tags.allow_nan)
 
 
 def impute_first(candidate: Candidate) -> Candidate:
-    """Put the mean of a column where an entry is missing, then go on as before."""
+    """The same model, with missing entries replaced by the mean of their column first."""
     return put_first(SimpleImputer(keep_empty_features=True), candidate)
 
 
 def scale_first(candidate: Candidate) -> Candidate:
-    """Bring every column to the range from 0 to 1, where positive features can be, then go on as before."""
+    """The same model, with every column brought to the range from 0 to 1 first, so that features can be positive."""
     return put_first(MinMaxScaler(), candidate)
 
 
-def put_first(transformer, candidate: Candidate) -> Candidate:
-    """A pipeline with the same settings to choose from."""
+def put_first(transformer: Any, candidate: Candidate) -> Candidate:
+    """A pipeline of both, with the same settings to choose from."""
     pipeline = make_pipeline(transformer, candidate.estimator)
     step = pipeline.steps[-1][0]
     settings = {f"{step}__{setting}": values for setting, values in candidate.settings.items()}

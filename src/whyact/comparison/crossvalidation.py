@@ -1,23 +1,22 @@
-"""Fit every model to every fold, and measure what it predicts."""
+"""Fit every model to every fold, and measure its predictions."""
 
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 import pandas
-from sklearn.base import clone
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from whyact.comparison.classifiers import tune
-from whyact.comparison.contestants import SHORTEST
+from whyact.comparison.compiling import compile_kernels, set_seeds
 from whyact.comparison.folds import SPLITS, Fold, describe_splits, keep_learnable, make_folds, note_absent
 from whyact.comparison.inputs import (
     Model,
@@ -27,28 +26,28 @@ from whyact.comparison.inputs import (
     choose_reference,
     first_sentence,
     impute_where_needed,
-    last_part,
     scale_if_asked,
 )
 from whyact.comparison.results import COMPARED, Comparison
 from whyact.comparison.scoring import calibration_error, corrected_interval, score
 from whyact.errors import ChainsDisagreeWarning
+from whyact.progress import open_bar
 
-# Warnings of a fit that are told in words of their own; of others, the first sentence is.
+# Warnings of a fit that have words of their own in the notes; of others, the first sentence is quoted.
 TROUBLES = {
     ChainsDisagreeWarning.__name__: "the chains disagreed",
     ConvergenceWarning.__name__: "an optimiser stopped before it converged",
 }
 
-# For who maintains a model, not for who uses it.
+# Warnings for those who maintain a model, not for those who use it.
 IGNORED = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
 
 
 def compare(
-    X,
-    y,
+    X: Any,
+    y: ArrayLike,
     *,
-    groups=None,
+    groups: ArrayLike | None = None,
     models: Sequence[str] | Mapping[str, Any] | None = None,
     splits: Sequence[str] = SPLITS,
     n_folds: int = 5,
@@ -56,37 +55,38 @@ def compare(
     scale: bool = False,
     reference: str | None = None,
     n_jobs: int | None = None,
-    random_state=0,
+    random_state: int | np.random.RandomState | None = 0,
     verbose: int = 0,
 ) -> Comparison:
-    """Cross-validate models on the same demonstrations, and say which differences are more than luck.
+    """Cross-validate models on the same demonstrations, and tell which differences are more than luck.
 
     Parameters
     ----------
     X : array-like (N, D)
-        Observations; NaN where an entry is missing. Models that need all entries get the column's mean instead.
+        Observations; NaN where an entry is missing. Known models that need all entries get the column's mean instead.
     y : array-like (N,)
         Actions. Rows without one (None or NaN) are dropped.
     groups : array-like (N,) or None, default=None
         Which rows belong together, such as the drive or the episode; "blocked" then leaves out whole groups.
-    models : list of names, dict or None, default=None
-        Names of `whyact.comparison.contestants.CONTESTANTS`; None means the default ones. In a dict, each name stands
-        for a scikit-learn classifier with `predict_proba`, or for the name of a known model.
-    splits : list, default=("random", "blocked")
+    models : list of str, dict or None, default=None
+        Names of `whyact.comparison.contestants.CONTESTANTS`; None means the default ones. A dict maps names to
+        scikit-learn classifiers with `predict_proba`, or to the names of known models.
+    splits : list of str, default=("random", "blocked")
         - "random": stratified folds of shuffled rows, n_repeats times; ignores the groups.
         - "blocked": whole groups or, without groups, n_folds blocks of consecutive rows. Consecutive rows of one drive
-          are near copies of each other, so that a random split flatters whoever remembers rows, nearest neighbours
-          above all. In this split the usual classifiers also choose their settings with whole blocks left out.
+          are near copies of each other, so a random split flatters models that memorise rows, above all nearest
+          neighbours. In this split the usual classifiers also choose their settings with whole blocks left out.
     n_folds : int, default=5
+        Parts of the rows, each of which is predicted from the others.
     n_repeats : int, default=1
-        Of the random split.
+        How often rows are shuffled into the folds of the random split.
     scale : bool, default=False
-        Bring every column to the range from 0 to 1 before our models, as found in the rows to learn from. For columns
-        of different units: models with one noise for all columns follow the largest.
-    reference : name or None, default=None
+        Bring every column to the range from 0 to 1 before the known models, as found in the rows to learn from. For
+        columns of different units: models with one noise for all columns mainly follow the largest.
+    reference : str or None, default=None
         The model that the others are compared with; None means "features", or the first one if that is not compared.
     n_jobs : int or None, default=None
-        Fits at a time, each in one process; -1 means one for each core. The results do not depend on it.
+        Number of fits at a time, each in one process; -1 means one for each core. The results do not depend on it.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds, and of all models without a seed of their own.
     verbose : int, default=0
@@ -95,11 +95,13 @@ def compare(
     Returns
     -------
     Comparison
+        Tables of all folds, means and differences; printing it shows the result.
 
     Notes
     -----
-    An action that is missing from the rows to learn from counts as wrong where it is tested. A fold with one action
-    only to learn from is left out for all models. A model that raises in a fold has NaN there; the others go on.
+    An action that is missing from the rows to learn from counts as wrong where it is tested. A fold with only one
+    action to learn from is left out for all models. A model that raises an error in a fold has NaN there; the others
+    continue.
 
     References
     ----------
@@ -158,26 +160,30 @@ class Outcome(NamedTuple):
     error: str | None
 
 
-def run_fits(rows: Rows, models: dict[str, Model], folds: list[Fold], n_jobs, verbose) -> dict[str, list[Outcome]]:
+def run_fits(
+    rows: Rows, models: dict[str, Model], folds: list[Fold], n_jobs: int | None, verbose: int
+) -> dict[str, list[Outcome]]:
     """Outcomes of each model, in the order of the folds."""
-    # samplers first: one that begins last would keep all others waiting
+    # samplers first: one that starts last would run alone while the other processes wait
     names = sorted(models, key=lambda name: not models[name].is_sampler)
     tasks = [(name, index) for name in names for index in range(len(folds))]
-    done = {}
-    with fits_bar(verbose, len(tasks)) as advance:
+    done: dict[tuple[str, int], Outcome] = {}
+    with open_bar(verbose, len(tasks), "fits") as show:
         if joblib.effective_n_jobs(n_jobs) > 1:
-            compile_kernels(rows, models, folds[0])
+            train = folds[0].train
+            estimators = [model.candidate.estimator for model in models.values()]
+            compile_kernels(estimators, take(rows.X, train), rows.labels[train])
         results = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
             joblib.delayed(fit_once)(rows, name, models[name], index, folds[index]) for name, index in tasks
         )
         for outcome in results:
             done[outcome.name, outcome.fold] = outcome
-            advance(models[outcome.name].label)
+            show(len(done), f"done: {models[outcome.name].label}")
     return {name: [done[name, index] for index in range(len(folds))] for name in models}
 
 
 def fit_once(rows: Rows, name: str, model: Model, index: int, fold: Fold) -> Outcome:
-    """Fit a model to a fold and predict; one that fails must not take the others with it."""
+    """Fit a model to a fold and predict; one that fails must not stop the others."""
     probabilities, error, fitted = None, None, None
     start = fit_end = predict_end = time.perf_counter()
     # one thread, so that sums do not depend on how many cores are free
@@ -191,10 +197,10 @@ def fit_once(rows: Rows, name: str, model: Model, index: int, fold: Fold) -> Out
             predict_end = time.perf_counter()
         except Exception as problem:
             error = f"{type(problem).__name__}: {first_sentence(problem)}"
-    told: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     for warning in caught:
         if not issubclass(warning.category, IGNORED):
-            told.setdefault(warning.category.__name__, first_sentence(warning.message))
+            kinds.setdefault(warning.category.__name__, first_sentence(str(warning.message)))
     return Outcome(
         name=name,
         fold=index,
@@ -202,24 +208,17 @@ def fit_once(rows: Rows, name: str, model: Model, index: int, fold: Fold) -> Out
         n_components=np.nan if error else count_components(fitted),
         fit_seconds=np.nan if error else fit_end - start,
         predict_seconds=np.nan if error else predict_end - fit_end,
-        warnings=told,
+        warnings=kinds,
         error=error,
     )
 
 
-def set_seeds(estimator, seed: int):
-    """A clone in which everything that is random and has no seed gets this one."""
-    estimator = clone(estimator)
-    parameters = estimator.get_params()
-    seeds = {name: seed for name in parameters if last_part(name) == "random_state" and parameters[name] is None}
-    return estimator.set_params(**seeds)
-
-
-def take(X, rows: np.ndarray):
+def take(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of an array or a data frame."""
     return X.iloc[rows] if isinstance(X, pandas.DataFrame) else X[rows]
 
 
-def align(probabilities, known, classes: np.ndarray) -> np.ndarray:
+def align(probabilities: ArrayLike, known: ArrayLike, classes: np.ndarray) -> np.ndarray:
     """Columns for all actions; one that the model does not know has probability zero."""
     probabilities = np.asarray(probabilities, dtype=float)
     if not np.isfinite(probabilities).all():
@@ -229,46 +228,31 @@ def align(probabilities, known, classes: np.ndarray) -> np.ndarray:
     return table
 
 
-def count_components(model) -> float:
-    """Number of features or clusters of a fitted estimator, or of a pipeline's first step that has some; else NaN."""
+def count_components(model: Any) -> float:
+    """Number of features or clusters of a fitted estimator, or of the first step of a pipeline with some; or NaN.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted; also a pipeline, or a search over settings.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> from whyact.comparison import count_components
+    >>> count_components(PCA(2).fit(np.eye(4)))
+    2.0
+    """
     model = getattr(model, "best_estimator_", model)
     if isinstance(model, Pipeline):
         counts = [count_components(step) for _, step in model.steps]
         return next((count for count in counts if not np.isnan(count)), np.nan)
     return float(getattr(model, "n_components_", np.nan))
-
-
-def compile_kernels(rows: Rows, models: dict[str, Model], fold: Fold) -> None:
-    """Compile in this process once, so that the others find it in the cache."""
-    for name, model in models.items():
-        if model.is_sampler:
-            parameters = model.candidate.estimator.get_params()
-            shortest = {name: SHORTEST[last_part(name)] for name in parameters if last_part(name) in SHORTEST}
-            estimator = clone(model.candidate.estimator).set_params(**shortest)
-            fit_once(rows, name, model._replace(candidate=model.candidate._replace(estimator=estimator)), 0, fold)
-
-
-@contextmanager
-def fits_bar(verbose: int, n_fits: int) -> Iterator[Any]:
-    """Yield a function to call after each fit: a bar on standard error if `verbose`, else nothing."""
-    if not verbose:
-        yield lambda label: None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} fits"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False),
-    )
-    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600) as bar:
-        task = bar.add_task("preparing", total=n_fits)
-        yield lambda label: bar.update(task, advance=1, description=escape(f"done: {label}"))
 
 
 # --- from outcomes to tables ----------------------------------------------------------------------------------------
@@ -298,9 +282,11 @@ def measure(folds: list[Fold], outcomes: dict[str, list[Outcome]], actions: np.n
     return pandas.DataFrame(measured)
 
 
-def pool_calibration(folds: list[Fold], outcomes: dict[str, list[Outcome]], actions: np.ndarray) -> dict:
+def pool_calibration(
+    folds: list[Fold], outcomes: dict[str, list[Outcome]], actions: np.ndarray
+) -> dict[tuple[str, str], float]:
     """Calibration error of all predictions of a split together, by split and model."""
-    pooled = {}
+    pooled: dict[tuple[str, str], float] = {}
     for split in dict.fromkeys(fold.split for fold in folds):
         for name in outcomes:
             predicted = [
@@ -317,8 +303,8 @@ def pool_calibration(folds: list[Fold], outcomes: dict[str, list[Outcome]], acti
     return pooled
 
 
-def summarise(measured: pandas.DataFrame, pooled: dict) -> pandas.DataFrame:
-    """One row for each split and model: means over the folds that it did not fail in."""
+def summarise(measured: pandas.DataFrame, pooled: dict[tuple[str, str], float]) -> pandas.DataFrame:
+    """One row for each split and model: means over the folds in which it did not fail."""
     rows = []
     for (split, name), of_model in measured.groupby(["split", "model"], sort=False):
         row = {"split": split, "model": name, "n_folds": int(of_model["accuracy"].notna().sum())}
@@ -330,7 +316,7 @@ def summarise(measured: pandas.DataFrame, pooled: dict) -> pandas.DataFrame:
 
 
 def find_differences(measured: pandas.DataFrame, reference: str) -> pandas.DataFrame:
-    """One row for each split, model and measure: the difference to the reference over the folds that both have."""
+    """One row for each split, model and measure: the difference from the reference over the folds that both have."""
     rows = []
     for split, of_split in measured.groupby("split", sort=False):
         by_name = {name: part.set_index(["repeat", "fold"]) for name, part in of_split.groupby("model", sort=False)}
@@ -346,7 +332,7 @@ def find_differences(measured: pandas.DataFrame, reference: str) -> pandas.DataF
                         "split": split,
                         "model": name,
                         "measure": column,
-                        "difference": interval.mean,
+                        "difference": interval.value,
                         "low": interval.low,
                         "high": interval.high,
                         "n_folds": len(differences),
@@ -358,7 +344,7 @@ def find_differences(measured: pandas.DataFrame, reference: str) -> pandas.DataF
 
 
 def note_troubles(outcomes: dict[str, list[Outcome]]) -> list[str]:
-    """Say which models failed or warned, and in how many fits."""
+    """Notes about models that failed or warned, and in how many fits."""
     notes = []
     for name, of_model in outcomes.items():
         errors = [outcome.error for outcome in of_model if outcome.error]

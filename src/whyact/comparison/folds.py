@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from whyact.errors import ArgumentError, suggest
 
 SPLITS = ("random", "blocked")
+Parts = list[tuple[np.ndarray, np.ndarray]]  # rows to learn from and rows to predict, fold by fold
 
 
 class Fold(NamedTuple):
@@ -20,7 +21,7 @@ class Fold(NamedTuple):
     fold: int
     train: np.ndarray  # rows to learn from
     test: np.ndarray  # rows to predict
-    groups: np.ndarray | None  # of the rows to learn from, for those who choose settings
+    groups: np.ndarray | None  # of the rows to learn from, for models that choose settings
     seed: int
 
 
@@ -40,23 +41,33 @@ def make_folds(
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         for split in dict.fromkeys(splits):
             for repeat in range(n_repeats if split == "random" else 1):
-                blocks = None
                 if split == "random":
-                    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random)
-                    parts = list(splitter.split(actions, actions))
-                elif groups is not None:
-                    blocks = groups
-                    parts = list(StratifiedGroupKFold(n_folds).split(actions, actions, groups))
+                    blocks, parts = None, split_randomly(actions, n_folds, random)
                 else:
-                    blocks = np.arange(len(actions)) * n_folds // len(actions)
-                    parts = [(np.flatnonzero(blocks != i), np.flatnonzero(blocks == i)) for i in range(n_folds)]
+                    blocks, parts = split_by_blocks(actions, groups, n_folds)
                 for i, (train, test) in enumerate(parts):
                     seed = int(random.randint(2**31 - 1))
                     folds.append(Fold(split, repeat, i, train, test, None if blocks is None else blocks[train], seed))
     return folds
 
 
-def check_folds(actions, groups, splits, n_folds, n_repeats) -> None:
+def split_randomly(actions: np.ndarray, n_folds: int, random: np.random.RandomState) -> Parts:
+    """Stratified folds of shuffled rows."""
+    return list(StratifiedKFold(n_folds, shuffle=True, random_state=random).split(actions, actions))
+
+
+def split_by_blocks(actions: np.ndarray, groups: np.ndarray | None, n_folds: int) -> tuple[np.ndarray, Parts]:
+    """The block of each row, and folds of whole blocks: the groups or, without any, consecutive rows."""
+    if groups is not None:
+        return groups, list(StratifiedGroupKFold(n_folds).split(actions, actions, groups))
+    blocks = np.arange(len(actions)) * n_folds // len(actions)
+    return blocks, [(np.flatnonzero(blocks != i), np.flatnonzero(blocks == i)) for i in range(n_folds)]
+
+
+def check_folds(
+    actions: np.ndarray, groups: np.ndarray | None, splits: Sequence[str], n_folds: int, n_repeats: int
+) -> None:
+    """Refuse splits and numbers of folds that these rows do not allow."""
     if isinstance(splits, str) or not len(splits):
         raise ArgumentError("splits", f"splits must be a list with some of {', '.join(SPLITS)}, got {splits!r}.")
     for split in splits:
@@ -78,12 +89,12 @@ def check_folds(actions, groups, splits, n_folds, n_repeats) -> None:
 
 
 def keep_learnable(folds: list[Fold], actions: np.ndarray) -> tuple[list[Fold], list[str]]:
-    """Leave out folds with one action only to learn from, or nothing to predict; return the others, and notes."""
+    """Leave out folds with only one action to learn from or nothing to predict; return the others, and notes."""
     kept = [fold for fold in folds if len(fold.test) and len(np.unique(actions[fold.train])) > 1]
     if not kept:
         raise ArgumentError(
             "n_folds",
-            "no fold is left: in each one the rows to learn from hold one action only; choose more folds (n_folds), "
+            "no fold is left: in each one the rows to learn from hold only one action; choose more folds (n_folds) "
             "or the random split.",
         )
     notes = []
@@ -92,13 +103,13 @@ def keep_learnable(folds: list[Fold], actions: np.ndarray) -> tuple[list[Fold], 
         if n_kept < n_all:
             notes.append(
                 f"{split}: {n_all - n_kept} of {n_all} folds left out for all models, because the rows to learn from "
-                "hold one action only, or there is nothing to predict."
+                "hold only one action, or there is nothing to predict."
             )
     return kept, notes
 
 
 def note_absent(folds: list[Fold], actions: np.ndarray, classes: np.ndarray) -> list[str]:
-    """Say which actions are to be predicted that are not in the rows to learn from."""
+    """Notes about actions that have to be predicted but are missing from the rows to learn from."""
     notes = []
     for split in dict.fromkeys(fold.split for fold in folds):
         absent: dict[int, int] = {}

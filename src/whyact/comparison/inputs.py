@@ -1,19 +1,19 @@
-"""What comes into a comparison: rows, groups, models."""
+"""The input of a comparison, checked: rows, groups, models."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from whyact.comparison.classifiers import Candidate
-from whyact.comparison.contestants import CONTESTANTS, DEFAULT, SHORTEST, accepts_missing, impute_first, scale_first
+from whyact.comparison.compiling import is_sampler
+from whyact.comparison.contestants import CONTESTANTS, DEFAULT, accepts_missing, impute_first, scale_first
 from whyact.errors import ArgumentError, suggest
-
-# Columns that differ more than this in size are worth a word.
-WIDE = 30.0
+from whyact.tables.spreads import WIDE, compare_spreads
 
 
 class Rows(NamedTuple):
@@ -26,8 +26,8 @@ class Rows(NamedTuple):
     groups: np.ndarray | None  # (N,), numbers
 
 
-def check_rows(X, y, groups) -> tuple[Rows, list[str]]:
-    """Check all rows; drop those without an action and say so in a note."""
+def check_rows(X: Any, y: ArrayLike, groups: ArrayLike | None) -> tuple[Rows, list[str]]:
+    """Check all rows, and drop those without an action, with a note."""
     X = check_observations(X)
     known, labels = check_actions(y, len(X))
     notes = []
@@ -35,15 +35,14 @@ def check_rows(X, y, groups) -> tuple[Rows, list[str]]:
         notes.append(f"{np.sum(~known)} of {len(known)} rows dropped, because their action is missing.")
     classes, actions = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
-        held = f"one action only ({str(classes[0])!r})" if len(classes) else "no action"
-        raise ArgumentError("y", f"y holds {held}; at least two different ones are needed.")
-    if groups is not None:
-        groups = check_groups(groups, len(known))[known]
-    return Rows(X[known], labels, classes, actions, groups), notes
+        held = f"only one action ({str(classes[0])!r})" if len(classes) else "no action"
+        raise ArgumentError("y", f"y holds {held}; at least two different actions are needed.")
+    numbers = None if groups is None else check_groups(groups, len(known))[known]
+    return Rows(X[known], labels, classes, actions, numbers), notes
 
 
-def check_observations(X):
-    """Floating point numbers; the names of a data frame are kept for models that want them."""
+def check_observations(X: Any) -> Any:
+    """Observations as floating point numbers; a data frame stays one, for models that want its column names."""
     try:
         checked = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
     except (ValueError, TypeError) as error:
@@ -51,32 +50,34 @@ def check_observations(X):
     return pandas.DataFrame(checked, columns=X.columns) if isinstance(X, pandas.DataFrame) else checked
 
 
-def check_actions(y, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def check_actions(y: ArrayLike, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Where the action is known, and the labels there."""
-    y = check_column(y, "y", n_rows)
-    known = y.notna().to_numpy()
-    labels = y[known].tolist()
+    column = check_column(y, "y", n_rows)
+    known = column.notna().to_numpy()
+    labels = column[known].tolist()
     try:
         sorted(set(labels))
         observed = np.array(labels)
         check_classification_targets(observed)
     except (TypeError, ValueError) as error:
         raise ArgumentError(
-            "y", f"y must hold one discrete action a row, labels of one sortable type: {first_sentence(error)}"
+            "y", f"y must hold one discrete action per row, labels of one sortable type: {first_sentence(error)}"
         ) from None
     return known, observed
 
 
-def check_groups(groups, n_rows: int) -> np.ndarray:
-    """Groups as numbers."""
-    numbers, _ = pandas.factorize(check_column(groups, "groups", n_rows))
+def check_groups(groups: ArrayLike, n_rows: int) -> np.ndarray:
+    """The groups as numbers."""
+    numbers: np.ndarray = pandas.factorize(check_column(groups, "groups", n_rows))[0]
     if (numbers < 0).any():
-        raise ArgumentError("groups", f"groups must not be missing, as it is in {np.sum(numbers < 0)} rows.")
+        raise ArgumentError(
+            "groups", f"groups must have an entry for every row, but lacks {np.sum(numbers < 0)} of them."
+        )
     return numbers
 
 
-def check_column(values, argument: str, n_rows: int) -> pandas.Series:
-    """One entry a row, kept as it is: a list with None among its labels must not become an array of strings."""
+def check_column(values: Any, argument: str, n_rows: int) -> pandas.Series:
+    """One entry per row, kept as it is: a list with None among its labels must not become an array of strings."""
     entries = list(values) if np.ndim(values) == 1 else None
     if entries is None:
         raise ArgumentError(argument, f"{argument} must be one column with an entry for each row of X.")
@@ -86,25 +87,20 @@ def check_column(values, argument: str, n_rows: int) -> pandas.Series:
 
 
 class Model(NamedTuple):
-    """One that takes part."""
+    """A model that takes part."""
 
     label: str
     candidate: Candidate
-    is_ours: bool  # known by name, not brought along
+    is_ours: bool  # known by name, not brought by the user
 
     @property
     def is_sampler(self) -> bool:
         """Whether it runs chains, and so takes long."""
-        return set(SHORTEST) <= {last_part(name) for name in self.candidate.estimator.get_params()}
-
-
-def last_part(name: str) -> str:
-    """Name of a parameter inside the step of a pipeline that has it."""
-    return name.split("__")[-1]
+        return is_sampler(self.candidate.estimator)
 
 
 def choose_models(models: Sequence[str] | Mapping[str, Any] | None) -> dict[str, Model]:
-    """Models by name."""
+    """The models to compare, by name."""
     if models is not None and not len(models):
         raise ArgumentError("models", "models is empty: there is nothing to compare.")
     if isinstance(models, str):
@@ -113,7 +109,8 @@ def choose_models(models: Sequence[str] | Mapping[str, Any] | None) -> dict[str,
     return {str(name): make_model(str(name), model) for name, model in chosen.items()}
 
 
-def make_model(name: str, model) -> Model:
+def make_model(name: str, model: Any) -> Model:
+    """A known model, or the user's own after a check."""
     if isinstance(model, str):
         if model not in CONTESTANTS:
             raise ArgumentError("models", f"models: {model!r} is not known{suggest(model, CONTESTANTS)}")
@@ -127,6 +124,7 @@ def make_model(name: str, model) -> Model:
 
 
 def choose_reference(reference: str | None, models: dict[str, Model]) -> str:
+    """The model that the others are compared with."""
     if reference is None:
         return "features" if "features" in models else next(iter(models))
     if reference not in models:
@@ -134,8 +132,8 @@ def choose_reference(reference: str | None, models: dict[str, Model]) -> str:
     return reference
 
 
-def scale_if_asked(models: dict[str, Model], X, scale: bool) -> tuple[dict[str, Model], list[str]]:
-    """Scale the columns for our models, or say that it may be worth it."""
+def scale_if_asked(models: dict[str, Model], X: Any, scale: bool) -> tuple[dict[str, Model], list[str]]:
+    """Scale the columns for our models, or note that it may be worth it."""
     if scale:
         scaled = {n: m._replace(candidate=scale_first(m.candidate)) if m.is_ours else m for n, m in models.items()}
         return scaled, []
@@ -144,23 +142,17 @@ def scale_if_asked(models: dict[str, Model], X, scale: bool) -> tuple[dict[str, 
     if ratio < WIDE or not samplers:
         return models, []
     return models, [
-        f"The columns of X differ in size by a factor of {ratio:.2g}; {', '.join(samplers)} know one noise for all of "
-        "them and follow the largest. Scaling (scale=True, --scale) brings all columns to the same range."
+        f"The columns of X differ in scale by a factor of {ratio:.2g}, and models with one noise for all columns "
+        f"({', '.join(samplers)}) mainly follow the largest. Scaling (scale=True, --scale-columns) brings all columns "
+        "to the same range."
     ]
 
 
-def compare_spreads(X) -> float:
-    """The largest standard deviation of a column over the smallest."""
-    spreads = np.nanstd(np.asarray(X), axis=0)
-    spreads = spreads[spreads > 0]
-    return float(spreads.max() / spreads.min()) if len(spreads) else 1.0
-
-
-def impute_where_needed(models: dict[str, Model], X) -> tuple[dict[str, Model], list[str]]:
-    """If X has missing entries, put an imputer before those of our models that cannot do without."""
+def impute_where_needed(models: dict[str, Model], X: Any) -> tuple[dict[str, Model], list[str]]:
+    """If X has missing entries, put an imputer before those of our models that need one."""
     if not np.isnan(np.asarray(X)).any():
         return models, []
-    # what someone else brings may hold an imputer of its own, which its tags need not tell
+    # a user's own model may hold an imputer without saying so in its tags
     needy = [name for name, model in models.items() if model.is_ours and not accepts_missing(model.candidate)]
     imputed = {name: models[name]._replace(candidate=impute_first(models[name].candidate)) for name in needy}
     note = f"X has missing entries; these models get the column's mean instead: {', '.join(needy)}."
@@ -168,7 +160,7 @@ def impute_where_needed(models: dict[str, Model], X) -> tuple[dict[str, Model], 
 
 
 def first_sentence(problem: Exception | str) -> str:
-    """What an error or a warning says, on one line and not too long."""
+    """The first sentence of an error or a warning, on one line and not too long."""
     text = " ".join(str(problem).split()) or type(problem).__name__
     end = text.find(". ")
     text = text[: end + 1] if end >= 0 else text

@@ -1,17 +1,48 @@
 """The picture of a comparison. Needs matplotlib."""
 
+from typing import TYPE_CHECKING, Any, Protocol
+
 import numpy as np
+import pandas
 
 from whyact.plotting import ACCENT, COLOUR
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def plot_comparison(comparison):
+
+class Compared(Protocol):
+    """What is drawn of a `Comparison`."""
+
+    @property
+    def reference(self) -> str:
+        """Name of the model that the others are compared with."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The label of each model."""
+
+    @property
+    def splits(self) -> dict[str, str]:
+        """How the rows were split, in words."""
+
+    def sort_models(self, split: str) -> list[str]:
+        """Names of the models, the most accurate one first."""
+
+    def of_split(self, split: str) -> pandas.DataFrame:
+        """The means of all models."""
+
+    def difference(self, split: str, model: str, measure: str) -> pandas.Series | None:
+        """The difference from the reference and its interval; None for the reference."""
+
+
+def plot_comparison(comparison: Compared) -> "Figure":
     """Draw accuracy and log score of each model, a row of panels for each split, the most accurate model on top.
 
-    Bars are 95% intervals of the difference to the reference, drawn around the model's mean: where one crosses the
+    Bars are 95% intervals of the difference from the reference, drawn around the model's mean: where one crosses the
     reference's line, the folds cannot tell the two apart, and the dot is hollow.
     """
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # an extra
 
     n_models = len(comparison.labels)
     measures = {"accuracy": "accuracy", "log_score": "log score (mean log probability of the action)"}
@@ -36,14 +67,15 @@ def plot_comparison(comparison):
     for axis, label in zip(axes[-1], measures.values(), strict=True):
         axis.set_xlabel(label)
     figure.supxlabel(
-        f"95% intervals of the difference to {shorten(comparison.labels[comparison.reference])}; hollow: a tie with it",
+        f"95% intervals of the difference from {shorten(comparison.labels[comparison.reference])}; hollow: a tie",
         fontsize=9,
         parse_math=False,
     )
     return figure
 
 
-def draw_differences(axis, comparison, split: str, names: list[str], measure: str) -> None:
+def draw_differences(axis: Any, comparison: Compared, split: str, names: list[str], measure: str) -> None:
+    """Draw a dot with its bar for each model."""
     means = comparison.of_split(split)[measure]
     axis.axvline(means[comparison.reference], color=ACCENT, lw=1, ls="--")
     for position, name in enumerate(names):
@@ -60,4 +92,5 @@ def draw_differences(axis, comparison, split: str, names: list[str], measure: st
 
 
 def shorten(label: str, n_characters: int = 30) -> str:
+    """A label that is not too long for the axis."""
     return label if len(label) <= n_characters else f"{label[: n_characters - 1]}…"

@@ -2,11 +2,11 @@
 
 Two layouts are known, as they come out of the official archives:
 
-    tracking   ROOT/training/velodyne/0011/000000.bin       ROOT/training/oxts/0011.txt, one line a frame
+    tracking   ROOT/training/velodyne/0011/000000.bin       ROOT/training/oxts/0011.txt, one line per frame
     raw        2011_09_26_drive_0001_sync/velodyne_points/data/0000000000.bin, .../oxts/data/0000000000.txt
 
-KITTI lacks scans of a few frames (177 to 180 of sequence 0001, for instance). Such frames are left out, and the scene
-says which. Nothing that is read here is run: scans are plain numbers, all else is text.
+KITTI lacks the scans of a few frames (177 to 180 of sequence 0001, for instance). Such frames are left out, and the
+scene says which. Nothing that is read here can run: scans are plain numbers, everything else is text.
 """
 
 import os
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whyact.errors import WhyactError
+from whyact.errors import WhyactError, list_names
 
 SAMPLE_FREQUENCY = 10.0  # of the LIDAR, in Hz
 OXTS_COLUMNS = (
@@ -27,29 +27,67 @@ OXTS_COLUMNS = (
     "orimode",
 )  # fmt: skip
 
-LARGEST_FILE = 64 * 2**20  # a scan of the HDL-64E has 2 MB
+LARGEST_FILE = 64 * 2**20  # bytes; a scan of the HDL-64E has 2 MB
 LARGEST_DISTANCE = 1000.0  # in metres; the LIDAR sees 120
 BYTES_PER_POINT = 16
 SPLITS = ("training", "testing")
 DRIVE = re.compile(r"(\d{4}_\d{2}_\d{2})_drive_(\d{4})(_\w+)?")
-N_FOLDERS_SEARCHED = 2000
+N_FOLDERS_SEARCHED = 2000  # for the right folder, before giving up
+N_SHOWN = 30  # names in a message
 
 
 class KittiError(WhyactError, ValueError):
-    """KITTI data that cannot be used; the message names the file."""
+    """KITTI data that cannot be used; the message names the file.
+
+    Examples
+    --------
+    >>> from whyact.driving.kitti import KittiError, find_scene
+    >>> try:
+    ...     find_scene("nowhere", 11)
+    ... except KittiError as error:
+    ...     print(error)
+    there is no folder nowhere.
+    """
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One sequence of scans, with the motion of the car."""
+    """One sequence of scans, with the motion of the car.
 
-    name: str  # "0011", or the folder of a raw drive
-    layout: str  # "tracking" or "raw"
-    scans: dict[int, Path] = field(repr=False)  # by frame, in the order of time
-    oxts: np.ndarray = field(repr=False)  # (n_frames, 30), row n belongs to frame n, whether it has a scan or not
-    missing: tuple[int, ...] = ()  # frames without a scan
-    damaged: dict[int, str] = field(default_factory=dict)  # frames whose scan was skipped, and why
-    sample_frequency: float = SAMPLE_FREQUENCY  # in Hz
+    Attributes
+    ----------
+    name : str
+        "0011", or the folder of a raw drive.
+    layout : str
+        "tracking" or "raw".
+    scans : dict of int to Path
+        Files by the number of their frame, in chronological order.
+    oxts : ndarray of shape (n_frames, 30)
+        Row n belongs to frame n, whether or not that has a scan; columns are `OXTS_COLUMNS`.
+    missing : tuple of int
+        Frames without a scan.
+    damaged : dict of int to str
+        Frames whose scan was skipped, and why.
+    sample_frequency : float
+        In Hz.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from whyact.driving.kitti import Scene
+    >>> scans = {0: Path("000000.bin"), 2: Path("000002.bin")}
+    >>> Scene("0011", "tracking", scans, np.zeros((3, 30)), missing=(1,)).describe()
+    'Scene 0011: 2 scans of 3 frames; 1 without a scan (1).'
+    """
+
+    name: str
+    layout: str
+    scans: dict[int, Path] = field(repr=False)
+    oxts: np.ndarray = field(repr=False)
+    missing: tuple[int, ...] = ()
+    damaged: dict[int, str] = field(default_factory=dict)
+    sample_frequency: float = SAMPLE_FREQUENCY
 
     @property
     def frames(self) -> np.ndarray:
@@ -57,16 +95,39 @@ class Scene:
         return np.array(list(self.scans), dtype=np.int64)
 
     def describe(self) -> str:
-        """One sentence: how many scans there are, and what was left out."""
-        left_out = [f"{len(self.missing)} have no scan"] if self.missing else []
-        left_out += [f"the scans of {len(self.damaged)} are damaged and skipped"] if self.damaged else []
+        """Say in one sentence how many scans there are and what was left out."""
+        left_out = [f"{len(self.missing)} without a scan"] if self.missing else []
+        left_out += [f"{len(self.damaged)} with a damaged scan that was skipped"] if self.damaged else []
         numbers = f" ({shorten_numbers(sorted({*self.missing, *self.damaged}))})" if left_out else ""
         because = f"; {' and '.join(left_out)}{numbers}" if left_out else ""
         return f"Scene {self.name}: {len(self.scans)} scans of {len(self.oxts)} frames{because}."
 
 
 def read_scan(path: Path | str) -> np.ndarray:
-    """Read a scan: an array (n_points, 4) of x (forward), y (left), z (up) in metres, and the reflectance."""
+    """Read a scan.
+
+    Parameters
+    ----------
+    path : Path or str
+        Binary file of the Velodyne.
+
+    Returns
+    -------
+    ndarray of float32 of shape (n_points, 4)
+        x (forward), y (left) and z (up) in metres, and the reflectance.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from whyact.driving.kitti import read_scan
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "000000.bin"
+    ...     np.array([[12.0, 0.5, -1.0, 0.25]], dtype="<f4").tofile(path)
+    ...     print(read_scan(path))
+    [[12.    0.5  -1.    0.25]]
+    """
     path = Path(path)
     size = check_scan_size(path)
     try:
@@ -74,7 +135,7 @@ def read_scan(path: Path | str) -> np.ndarray:
     except OSError as error:
         raise KittiError(f"{path} cannot be read: {error.strerror}.") from None
     if values.nbytes != size:
-        raise KittiError(f"{path} changed while it was read.")
+        raise KittiError(f"{path} changed while it was read; try again.")
     points = values.reshape(-1, 4).astype(np.float32, copy=False)
     if not np.isfinite(points).all():
         row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
@@ -85,17 +146,19 @@ def read_scan(path: Path | str) -> np.ndarray:
 
 
 def check_scan_size(path: Path) -> int:
-    """Size of a scan in bytes, if a whole scan can have it."""
+    """Size of a scan in bytes; an error if no whole scan has it."""
     size = check_file(path)
     if size == 0:
         raise KittiError(f"{path} is empty.")
     if size % BYTES_PER_POINT:
-        raise KittiError(f"{path} is cut short: {size} bytes are no multiple of {BYTES_PER_POINT}, a point's size.")
+        raise KittiError(
+            f"{path} is cut short: {size} bytes are not a multiple of {BYTES_PER_POINT}, the size of a point."
+        )
     return size
 
 
 def check_file(path: Path) -> int:
-    """Size of a file in bytes; pipes, devices and huge files are refused."""
+    """Size of a file in bytes; an error for pipes, devices and huge files."""
     try:
         size = path.stat().st_size
     except FileNotFoundError:
@@ -110,7 +173,30 @@ def check_file(path: Path) -> int:
 
 
 def read_oxts(path: Path | str) -> np.ndarray:
-    """Read measurements of GPS and IMU: an array (n_frames, 30), with the columns OXTS_COLUMNS."""
+    """Read measurements of GPS and IMU.
+
+    Parameters
+    ----------
+    path : Path or str
+        Text file with one line per frame.
+
+    Returns
+    -------
+    ndarray of shape (n_frames, 30)
+        Columns as named in `OXTS_COLUMNS`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from whyact.driving.kitti import OXTS_COLUMNS, read_oxts
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "0011.txt"
+    ...     _ = path.write_text(" ".join(["49.0", "8.4", *["0"] * 6, "13.2", *["0"] * 21]))
+    ...     oxts = read_oxts(path)
+    >>> oxts.shape, float(oxts[0, OXTS_COLUMNS.index("vf")])  # forward velocity in m/s
+    ((1, 30), 13.2)
+    """
     path = Path(path)
     lines = read_lines(path)
     if not lines:
@@ -132,7 +218,7 @@ def read_oxts(path: Path | str) -> np.ndarray:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of a text file without the empty ones at its end."""
+    """Read the lines of a text file without the empty ones at its end."""
     check_file(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -149,13 +235,35 @@ def find_scene(root: Path | str, scene: int | str, *, skip_damaged: bool = False
     Parameters
     ----------
     root : Path or str
-        The folder that holds `training` (preferred, where both are there) or `testing`, or one of these two; for raw
-        drives the drive itself, the folder of its date, or the one above.
+        The folder that holds `training` (preferred, if both exist) or `testing`, or one of these two. For raw drives
+        the drive itself, the folder of its date, or the one above.
     scene : int or str
-        Number of the sequence or drive, or the drive's folder name.
-    skip_damaged : bool
-        Leave damaged scans out and list them in `Scene.damaged` instead of raising an error. All scans are read for
-        it; otherwise only their sizes are checked here, and their values when they are used.
+        Number of the sequence or drive, or the name of the drive's folder.
+    skip_damaged : bool, default=False
+        Leave damaged scans out and list them in `Scene.damaged` instead of raising an error. This reads all scans;
+        otherwise only their sizes are checked here, and their values when they are used.
+
+    Returns
+    -------
+    Scene
+        Files of the scans, and the motion of the car.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from whyact.driving.kitti import find_scene
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scans, oxts = Path(folder, "training", "velodyne", "0011"), Path(folder, "training", "oxts")
+    ...     for made in (scans, oxts):
+    ...         made.mkdir(parents=True)
+    ...     for name in ("000000.bin", "000001.bin"):
+    ...         np.array([[12.0, 0.5, -1.0, 0.25]], dtype="<f4").tofile(scans / name)
+    ...     np.savetxt(oxts / "0011.txt", np.zeros((3, 30)))
+    ...     scene = find_scene(folder, 11)
+    >>> scene.describe()
+    'Scene 0011: 2 scans of 3 frames; 1 without a scan (2).'
     """
     root = Path(root)
     if not root.is_dir():
@@ -184,7 +292,7 @@ def find_scene(root: Path | str, scene: int | str, *, skip_damaged: bool = False
 
 
 def check_scans(found: dict[int, Path], skip_damaged: bool) -> tuple[dict[int, Path], dict[int, str]]:
-    """Usable scans, and what is wrong with the others."""
+    """Sort scans into usable ones, and what is wrong with the others."""
     scans = {}
     damaged = {}
     for frame, path in found.items():
@@ -203,30 +311,30 @@ def check_scans(found: dict[int, Path], skip_damaged: bool) -> tuple[dict[int, P
 
 
 def find_split(root: Path) -> Path | None:
-    """The folder with `velodyne` and `oxts` of the tracking benchmark."""
+    """Find the folder with `velodyne` and `oxts` of the tracking benchmark."""
     folders = [*(root / split for split in SPLITS), root]
     return next((folder for folder in folders if (folder / "velodyne").is_dir()), None)
 
 
 def find_sequence(split: Path, scene: int | str) -> tuple[str, Path, np.ndarray]:
-    """Name, folder of scans and motion of a sequence."""
+    """Find the name, the folder of scans and the motion of a sequence."""
     sequences = sorted(folder.name for folder in list_folders(split / "velodyne"))
     name = pad(scene)
     if name not in sequences:
-        raise KittiError(f"{split / 'velodyne'} has no sequence {name}; there are {shorten_names(sequences)}.")
+        raise KittiError(f"{split / 'velodyne'} has no sequence {name}; there are {list_names(sequences, N_SHOWN)}.")
     path = split / "oxts" / f"{name}.txt"
     if not path.exists():
-        raise KittiError(f"there is no file {path}; the motion of the car comes in KITTI's archive of GPS/IMU data.")
+        raise KittiError(f"there is no file {path}; the motion of the car comes with KITTI's archive of GPS/IMU data.")
     return name, split / "velodyne" / name, read_oxts(path)
 
 
 def pad(scene: int | str) -> str:
-    """Number of a sequence as KITTI writes it."""
+    """Write the number of a sequence as KITTI does."""
     return str(scene).zfill(4)
 
 
 def find_drives(root: Path) -> list[Path]:
-    """Raw drives: the folder itself, or one or two levels below."""
+    """Find raw drives: the folder itself, or one or two levels below."""
     if (root / "velodyne_points").is_dir():
         return [root]
     folders = list_folders(root)
@@ -235,26 +343,28 @@ def find_drives(root: Path) -> list[Path]:
 
 
 def choose_drive(root: Path, drives: list[Path], scene: int | str) -> Path:
+    """Pick the drive by its number or name."""
+
     def is_asked_for(drive: Path) -> bool:
         match = DRIVE.fullmatch(drive.name)
         return str(scene) == drive.name or (match is not None and pad(scene) == match[2])
 
     # the name of the folder given may be hidden by a dot or a link
     asked_for = [drive for drive in drives if is_asked_for(drive) or is_asked_for(drive.resolve())]
-    names = shorten_names([drive.resolve().name for drive in asked_for or drives])
+    names = list_names([drive.resolve().name for drive in asked_for or drives], N_SHOWN)
     if not asked_for:
         raise KittiError(f"{root} has no drive {scene}; there are {names}.")
     if len(asked_for) > 1:
-        raise KittiError(f"{root} has more than one drive {scene}, give the folder's name: {names}.")
+        raise KittiError(f"{root} has more than one drive {scene}; give the name of the folder: {names}.")
     return asked_for[0]
 
 
 def read_oxts_folder(folder: Path) -> np.ndarray:
-    """Motion of a raw drive, which has a file for each frame."""
+    """Read the motion of a raw drive, which has a file for each frame."""
     rows = []
     for number, (frame, path) in enumerate(list_frames(folder, "txt").items()):
         if frame != number:
-            raise KittiError(f"{folder} has a gap: there is no file of frame {number}.")
+            raise KittiError(f"{folder} has a gap: there is no file for frame {number}.")
         row = read_oxts(path)
         if len(row) != 1:
             raise KittiError(f"{path} has {len(row)} lines instead of one.")
@@ -263,7 +373,7 @@ def read_oxts_folder(folder: Path) -> np.ndarray:
 
 
 def read_frequency(path: Path, n_frames: int) -> float:
-    """Frames a second of a raw drive by its timestamps; they may be absent, and KITTI leaves a few lines empty."""
+    """Find the frames per second of a raw drive; timestamps may be absent, and KITTI leaves a few lines empty."""
     if not path.exists():
         return SAMPLE_FREQUENCY
     lines = read_lines(path)
@@ -286,15 +396,15 @@ def read_frequency(path: Path, n_frames: int) -> float:
 
 
 def list_frames(folder: Path, ending: str) -> dict[int, Path]:
-    """Files by the number of their frame, in order."""
+    """Find files by the number of their frame, in order."""
     if not folder.is_dir():
         raise KittiError(f"there is no folder {folder}.")
     files: dict[int, Path] = {}
     for path in sorted(folder.glob(f"[!.]*.{ending}")):
         if not re.fullmatch(r"[0-9]+", path.stem):
-            raise KittiError(f"{path} is not named by the number of a frame.")
+            raise KittiError(f"{path} is not named after the number of a frame.")
         if int(path.stem) in files:
-            raise KittiError(f"{path} and {files[int(path.stem)].name} both are frame {int(path.stem)}.")
+            raise KittiError(f"{path} and {files[int(path.stem)].name} are both frame {int(path.stem)}.")
         files[int(path.stem)] = path
     if not files:
         raise KittiError(f"{folder} has no .{ending} files.")
@@ -302,6 +412,7 @@ def list_frames(folder: Path, ending: str) -> dict[int, Path]:
 
 
 def list_folders(folder: Path) -> list[Path]:
+    """Folders in a folder, without hidden ones; none if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return sorted(folder / entry.name for entry in entries if entry.is_dir() and entry.name[0] != ".")
@@ -310,18 +421,18 @@ def list_folders(folder: Path) -> list[Path]:
 
 
 def suggest_folder(root: Path) -> str:
-    """The end of a sentence that says that a folder is the wrong one: the right one, if it is near."""
+    """End a sentence about a wrong folder with the right one, if it is near."""
     root = root.absolute()
     near = [*root.parents[:3], *walk(root, n_levels=3)]
     for folder in near:
         if find_split(folder) or (folder / "velodyne_points").is_dir():
-            # a split is named by the folder above, as everywhere
+            # a split goes by the name of the folder above it, as everywhere
             return f"; did you mean {folder.parent if folder.name in SPLITS else folder}?"
     return ": neither training/velodyne nor a folder with velodyne_points."
 
 
 def walk(root: Path, n_levels: int) -> Iterator[Path]:
-    """Folders below, level by level."""
+    """Go through the folders below, level by level."""
     level = [root]
     n_left = N_FOLDERS_SEARCHED
     for _ in range(n_levels):
@@ -331,17 +442,12 @@ def walk(root: Path, n_levels: int) -> Iterator[Path]:
         level = inner
 
 
-def shorten_names(names: list[str], n_shown: int = 30) -> str:
-    more = f" and {len(names) - n_shown} more" if len(names) > n_shown else ""
-    return (", ".join(names[:n_shown]) or "none") + more
-
-
 def shorten_numbers(numbers: list[int]) -> str:
-    """Numbers with runs written as "177-180"."""
+    """List numbers, with runs written as "177-180"."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    return shorten_names([str(first) if first == last else f"{first}-{last}" for first, last in runs])
+    return list_names([str(first) if first == last else f"{first}-{last}" for first, last in runs], N_SHOWN)

@@ -1,1 +1,1 @@
-"""The scikit-learn face of the model."""
+"""The scikit-learn interface of the model."""

@@ -1,33 +1,47 @@
-"""What every model that learns from demonstrations shares: input, chains, labels, scikit-learn's face."""
+"""What every model that learns from demonstrations shares: input, chains, labels, scikit-learn's interface."""
 
 import copy
-from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from whyact.errors import ChainsDisagreeWarning, warn_user
 from whyact.estimators.callbacks import CallbackSupportMixin, SegmentCallbacks, with_callbacks
-from whyact.estimators.inputs import to_array
-from whyact.model import Priors, make_demonstrations, make_target
+from whyact.estimators.inputs import (
+    CheckedInput,
+    check_new_rows,
+    check_observations,
+    check_rows_to_learn_from,
+    code_actions,
+    split_missing,
+)
+from whyact.fit_result import FitResult
+from whyact.model import Priors, make_target
 from whyact.posterior import Posterior
-from whyact.prediction import Prediction, Predictor
+from whyact.prediction import PREDICTIONS, Prediction, Predictor
 from whyact.progress import progress_bar
-from whyact.sampler.run import Problem
+from whyact.sampler.algorithm import Algorithm, Problem
+from whyact.sampler.draws import ChainDraws, Progress, RunEnd
+from whyact.scaling import Scaling, find_unit
+from whyact.storage.checkpoint import open_checkpoints
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from whyact.sampler.run import RunLength
 
 # Sweeps and chains if not given.
 LENGTH = {"n_burn_in": 1500, "n_draws": 1500, "n_chains": 4}
-# Beyond this the noise variance would not be a floating point number.
-LARGEST = 1e150
+N_ENTROPY = 5  # four numbers for the chains, one for predictions
 
 # Parameters of every chain, for `_parameter_constraints`.
-CHAIN_CONSTRAINTS: dict = {
+CHAIN_CONSTRAINTS: dict[str, Any] = {
     "n_burn_in": [Interval(Integral, 0, None, closed="left"), None],
     "n_draws": [Interval(Integral, 1, None, closed="left"), None],
     "thin": [Interval(Integral, 1, None, closed="left")],
@@ -42,19 +56,20 @@ CHAIN_CONSTRAINTS: dict = {
 }
 
 
-class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sklearn has no types
     """Base of the classifiers that run chains. A subclass has the parameters of CHAIN_CONSTRAINTS and says
 
-    - `_pose(X, actions, n_actions)`: the Problem to give to the chains;
-    - `_summarise(problem, chains)`: the Posterior of their draws;
-    - `_set_fitted(posterior, problem, classes, seed)`: the fitted attributes;
+    - `_make_scaling(X)`: how observations are scaled;
+    - `_make_problem(observations, actions, n_actions, scaling)`: the Problem to give to the chains;
+    - `_summarise(result)`: the Posterior of their draws;
+    - `_set_fitted(result)`: the fitted attributes of its own, once `posterior_` and those of all models are set;
     - `predict_proba(X)`.
     """
 
     _least_rows = 2
     _needs_all_columns = True
 
-    if TYPE_CHECKING:  # parameters that every subclass has
+    if TYPE_CHECKING:  # parameters and fitted attributes that every subclass has
         n_burn_in: int | None
         n_draws: int | None
         n_chains: int | None
@@ -64,250 +79,239 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         random_state: Any
         missing_action: Any
         classes_: np.ndarray
-        unit_: float
+        posterior_: Posterior
+        _result: FitResult
 
-        def _pose(self, X: np.ndarray, actions: np.ndarray, n_actions: int) -> Problem: ...
-        def _summarise(self, problem: Problem, chains: list) -> Posterior: ...
-        def _set_fitted(self, posterior: Posterior, problem: Problem, classes: np.ndarray, seed: int) -> None: ...
-        def predict_proba(self, X) -> np.ndarray: ...
+        def _make_scaling(self, X: np.ndarray) -> Scaling: ...
+        def _make_problem(
+            self, observations: np.ndarray, actions: np.ndarray, n_actions: int, scaling: Scaling
+        ) -> Problem: ...
+        def _summarise(self, result: FitResult) -> Posterior: ...
+        def _set_fitted(self, result: FitResult) -> None: ...
+        def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
 
-    @with_callbacks
-    def fit(self, X, y=None, *, checkpoint=None, checkpoint_every=60.0):
+    @with_callbacks  # type: ignore[untyped-decorator]  # sklearn has no types
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        checkpoint: "Path | str | None" = None,
+        checkpoint_every: float = 60.0,
+    ) -> Self:
         """Infer everything from demonstrations.
+
+        If it fails, or is stopped by Ctrl-C, the estimator stays as it was.
 
         Parameters
         ----------
         X : array-like (N, D)
             Observations; NaN where an entry is missing.
-        y : array-like (N,) or None
+        y : array-like (N,) or None, default=None
             Actions, labels of any sortable type; `missing_action` where one is not known. None: none is known.
-        checkpoint : path or None
-            Folder to keep the run in, made if it is not there. If the process dies, the same call goes on where the
-            last checkpoint was and ends with the same draws, bit by bit, as a run that was never stopped. The folder
-            stays; a finished run is found in it at once.
-        checkpoint_every : float
-            Seconds between two checkpoints. Where writing them is slow there are fewer: they take 2% of the time.
+        checkpoint : path or None, default=None
+            Folder to keep the run in, created if it does not exist. If the process dies, the same call continues from
+            the last checkpoint and ends with the same draws, bit for bit, as a run that was never stopped. The folder
+            stays; a finished run is loaded from it at once.
+        checkpoint_every : float, default=60.0
+            Seconds between two checkpoints. Where writing is slow there are fewer: they take at most 2% of the time.
 
         Returns
         -------
-        self
+        self : object
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+        >>> model.fit(demo.X[:80], demo.y[:80]).n_components_
+        5
         """
-        before = dict(self.__dict__)
-        try:
-            return self._fit(X, y, checkpoint, checkpoint_every)
-        except BaseException:  # also Ctrl-C: the estimator stays as it was
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def _fit(self, X, y, checkpoint, checkpoint_every):
         self._validate_params()
-        length = self._find_length()
-        X = self._check_observations(X, reset=True)
-        classes, actions = self._check_actions(y, len(X))
-        entropy = check_random_state(self.random_state).randint(0, 2**31, size=5).tolist()
-        problem = self._pose(X, actions, max(len(classes), 1))
-        ends, chains = self._run_chains(problem, classes, entropy, length, checkpoint, checkpoint_every, X, y)
-        posterior = self._summarise(problem, chains)
-        self._set_fitted(posterior, problem, classes, ends.entropy[4])
-        self._keep_run(X, actions, ends)
-        if not posterior.chains_agree:
-            warn_user(posterior.agreement(), ChainsDisagreeWarning)
-        return self
+        observations, columns = self._check_rows_to_learn_from(X)
+        coded = code_actions(y, len(observations), self.missing_action)
+        return self._fit(CheckedInput(observations, columns, *coded), checkpoint, checkpoint_every, X, y)
 
-    def _keep_run(self, observations, actions, ends):
-        """What the run was about, and where it ended."""
-        self.observations_, self.actions_, self._ends = observations, actions, ends
-        self._fitted_parameters = self.get_params(deep=False)
+    def _check_rows_to_learn_from(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray | None]:
+        """X as an array, and the names of its columns, if they have any."""
+        blank = copy.copy(self)  # scikit-learn sets attributes while it checks
+        for name in ("n_features_in_", "feature_names_in_"):
+            blank.__dict__.pop(name, None)
+        observations = check_observations(blank, X, reset=True)
+        columns = getattr(blank, "feature_names_in_", None)
+        check_rows_to_learn_from(
+            observations, columns, least_rows=self._least_rows, needs_all_columns=self._needs_all_columns
+        )
+        return observations, columns
+
+    def _fit(
+        self, given: CheckedInput, checkpoint: "Path | str | None", every: float, X: Any = None, y: Any = None
+    ) -> Self:
+        """Learn from checked input; X and y are only shown to callbacks."""
+        length = self._find_length()
+        entropy = check_random_state(self.random_state).randint(0, 2**31, size=N_ENTROPY).tolist()
+        scaling = self._make_scaling(given.observations)
+        observations = scaling.scale_columns(given.observations)
+        problem = self._make_problem(observations, given.actions, max(len(given.classes), 1), scaling)
+        end, chains = self._run(problem, length, given.classes, entropy, checkpoint, every, X, y)
+        self._set_result(
+            FitResult(
+                parameters=self.get_params(deep=False),
+                columns=given.columns,
+                classes=given.classes,
+                observations=observations,
+                actions=given.actions,
+                scaling=scaling,
+                target=problem.target,
+                chains=chains,
+                end=end,
+                weight_scores=problem.weight_scores,
+            )
+        )
+        if not self.posterior_.chains_agree:
+            warn_user(self.posterior_.agreement(), ChainsDisagreeWarning)
+        return self
 
     def _default_length(self) -> dict[str, int]:
         return LENGTH
 
-    def _find_length(self) -> dict[str, int]:
+    def _find_length(self) -> "RunLength":
         """Sweeps and chains, as given or by default."""
+        from whyact.sampler.run import RunLength  # numba is imported at the first fit, not with the package
+
         length = {
             name: getattr(self, name) if getattr(self, name) is not None else default
             for name, default in self._default_length().items()
         }
         if length["n_draws"] < self.thin:
             raise ValueError(f"n_draws={length['n_draws']} must be at least thin={self.thin}, or no draw is kept.")
-        return length
+        return RunLength(**length, thin=self.thin)
 
-    def _run_chains(
-        self, problem: Problem, classes, entropy: list[int], length: dict[str, Any], checkpoint, every, X, y
-    ):
+    def _run(
+        self,
+        problem: Problem,
+        length: "RunLength",
+        classes: np.ndarray,
+        entropy: list[int],
+        checkpoint: "Path | str | None",
+        every: float,
+        X: Any,
+        y: Any,
+    ) -> tuple[RunEnd, list[ChainDraws]]:
         """Where the chains end, and their draws."""
         # numba is imported at the first fit, not with the package
-        from whyact.sampler.chain import N_MILESTONES, run_chains
+        from whyact.sampler.chain import N_MILESTONES
         from whyact.sampler.compiling import announce_compilation
-        from whyact.sampler.run import Ends, identify
-        from whyact.storage.checkpoint import save_if_stopped
+        from whyact.sampler.run import identify, run_problem
 
-        identity = identify(problem, classes, self.thin, length["n_burn_in"], length["n_chains"])
-        with self._keep_checkpoints(checkpoint, every, identity) as checkpoints:
-            entropy, resumed = self._find_earlier_run(checkpoints, identity, problem, entropy, length)
+        identity = identify(problem, classes, length)
+        with open_checkpoints(checkpoint, every, identity) as checkpoints:
             callbacks = SegmentCallbacks(self, self._init_callback_context(max_subtasks=N_MILESTONES), X, y)
             announce_compilation(self.verbose, problem.algorithm.kernel)
-            n_sweeps = length["n_burn_in"] + length["n_draws"]
-            with progress_bar(self.verbose, problem, n_sweeps) as show, save_if_stopped(checkpoints):
+            with progress_bar(self.verbose, problem, length.n_sweeps) as show:
 
-                def on_progress(progress):
+                def on_progress(progress: Progress) -> bool:
                     show(progress)
-                    if checkpoints:
-                        checkpoints.keep(progress, entropy)
                     return progress.at_milestone and callbacks(progress)
 
-                progress = run_chains(
-                    np.random.SeedSequence(entropy[:4]),
-                    problem.data,
-                    problem.target,
-                    problem.priors,
-                    **length,
-                    thin=self.thin,
+                run = run_problem(
+                    problem,
+                    length,
+                    identity,
+                    entropy,
+                    is_seeded=isinstance(self.random_state, Integral),
+                    earlier=self._find_earlier_run(),
+                    checkpoints=checkpoints,
                     n_jobs=self.n_jobs,
-                    algorithm=problem.algorithm,
-                    resumed=resumed,
                     on_progress=on_progress,
                 )
-            if checkpoints:
-                checkpoints.write(progress, entropy)
             callbacks.end()
-        rng_states = [rng.bit_generator.state for rng in progress.rngs]
-        return Ends(identity, entropy, progress.n_done, progress.states, rng_states), progress.chains
+        return run
 
-    @contextmanager
-    def _keep_checkpoints(self, folder, every, identity):
-        """Yield the checkpoints in a folder; nothing if there is none to keep them in."""
-        if folder is None:
-            yield None
-            return
-        from whyact.storage.checkpoint import Checkpoints
+    def _find_earlier_run(self) -> tuple[RunEnd, list[ChainDraws]] | None:
+        """The last fit, if more is to be drawn from the same posterior."""
+        if not getattr(self, "warm_start", False) or not hasattr(self, "_result"):
+            return None
+        return self._result.end, self.posterior_.chains
 
-        if not isinstance(every, int | float) or not every >= 0:
-            raise ValueError(f"checkpoint_every must be a number of seconds, got {every!r}.")
-        checkpoints = Checkpoints(folder, float(every), identity)
-        try:
-            yield checkpoints
-        finally:
-            checkpoints.close()
+    def _set_result(self, result: FitResult) -> None:
+        """Become the fitted estimator; nothing of an earlier fit stays."""
+        posterior = self._summarise(result)
+        self._forget_fit(result.observations.shape[1], result.columns)
+        self._result = result
+        self.posterior_ = posterior
+        self.classes_ = result.classes
+        self.unit_ = result.scaling.unit
+        self.observations_, self.actions_ = result.observations, result.actions
+        self._set_fitted(result)
 
-    def _find_earlier_run(self, checkpoints, identity, problem, entropy, length):
-        """What the run's random numbers begin with, and where it was stopped (None: it has not begun)."""
-        found = checkpoints.read(problem.data, problem.target, problem.algorithm.state) if checkpoints else None
-        if found is None and getattr(self, "warm_start", False) and hasattr(self, "_ends"):
-            found = self._go_on(identity)
-        if found is None:
-            return entropy, None
-        begun_with, resumed = found
-        n_kept = max(resumed.n_done - length["n_burn_in"], 0) // self.thin
-        if len(resumed.chains) != length["n_chains"] or any(len(chain) != n_kept for chain in resumed.chains):
-            raise ValueError("checkpoint: the draws in the folder are not those that its state speaks of.")
-        if isinstance(self.random_state, Integral) and begun_with != entropy:
-            raise ValueError(f"random_state={self.random_state} is not what the earlier run began with.")
-        n_sweeps = length["n_burn_in"] + length["n_draws"]
-        if resumed.n_done > n_sweeps:
-            raise ValueError(
-                f"n_draws asks for {n_sweeps} sweeps in all, but the earlier run has already done {resumed.n_done}."
-            )
-        return begun_with, resumed
+    def _forget_fit(self, n_columns: int, columns: np.ndarray | None) -> None:
+        """Remove the attributes of an earlier fit, and take note of the columns of X."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+        self.n_features_in_ = n_columns
+        if columns is not None:
+            self.feature_names_in_ = columns
 
-    def _go_on(self, identity):
-        """Where the last fit ended; a copy, so that it can be gone back to."""
-        from whyact.sampler.chain import Progress
-        from whyact.storage.codec import make_rng
-
-        ends = self._ends
-        if ends.identity != identity:
-            raise ValueError(
-                "warm_start=True draws more from the same posterior, so the data and all options but n_draws must be "
-                "those of the last fit; set warm_start=False to begin anew."
-            )
-        rngs = [make_rng(state) for state in ends.rng_states]
-        chains = copy.deepcopy(self.posterior_.chains)
-        return ends.entropy, Progress(ends.n_done, ends.n_done, list(ends.states), rngs, chains)
-
-    # --- what comes in --------------------------------------------------------------------------------------
-
-    def _check_observations(self, X, reset):
-        try:
-            X = validate_data(
-                self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite="allow-nan", ensure_min_samples=1
-            )
-        except ValueError as error:
-            if "could not convert" in str(error):
-                raise ValueError(f"X must hold numbers: {error}.") from None
-            raise
-        # the extremes, NaN aside, without a copy
-        largest = max(float(np.fmax.reduce(X, axis=None, initial=0)), -float(np.fmin.reduce(X, axis=None, initial=0)))
-        if largest / (1.0 if reset else self.unit_) > LARGEST or (reset and 0 < largest < 1 / LARGEST):
-            raise ValueError(f"X holds values of size {largest:.0e}, whose squares overflow; choose another unit.")
-        if not reset:
-            return X
-        if len(X) < self._least_rows:
-            raise ValueError(f"X holds 1 sample (one row); at least {self._least_rows} are needed to learn from.")
-        empty = np.nonzero(np.isnan(X).all(axis=0))[0]
-        if len(empty) and self._needs_all_columns:
-            names = getattr(self, "feature_names_in_", np.arange(X.shape[1]))
-            raise ValueError(f"X: column {names[empty[0]]!s} holds no number (all NaN); leave it out.")
-        if np.array_equal(X, np.broadcast_to(X[0], X.shape), equal_nan=True):
-            warn_user("X: all rows are equal, so nothing in them can explain the actions.")
-        return X
-
-    def _check_actions(self, y, n_rows):
-        """Return the sorted actions, and their index for each row (-1 where missing)."""
-        if y is None:
-            return np.array([]), np.full(n_rows, -1)
-        labels, known = self._split_missing(y)
-        if len(labels) != n_rows:
-            raise ValueError(f"X has {n_rows} rows, but y has {len(labels)} actions; inconsistent numbers of samples.")
-        actions = np.full(n_rows, -1)
-        if not known.any():
-            return np.array([]), actions
-        observed = labels[known]
-        try:
-            sorted(set(observed.tolist()))
-        except TypeError as error:
-            raise ValueError(f"y must hold labels of one sortable type: {error}.") from None
-        if labels.dtype == object:  # None among strings or numbers made it an object array
-            observed = np.array(observed.tolist())
-        check_classification_targets(observed)
-        classes, indices = np.unique(observed, return_inverse=True)
-        if len(classes) == 1:
-            raise ValueError(
-                f"y holds one class only ({str(classes[0])!r}); at least two different actions are needed."
-            )
-        actions[known] = indices
-        return classes, actions
-
-    def _split_missing(self, y):
-        """Return the labels and where they are known."""
-        if hasattr(y, "to_numpy"):
-            y = y.to_numpy()
-        labels = column_or_1d(np.asarray(y) if not isinstance(y, list) else to_array(y), warn=True)
-        marker = self.missing_action
-        if marker is None:
-            missing = (
-                np.array([label is None for label in labels]) if labels.dtype == object else np.zeros(len(labels), bool)
-            )
-        elif isinstance(marker, float) and np.isnan(marker):
-            missing = np.array([isinstance(label, (float, np.floating)) and np.isnan(label) for label in labels], bool)
-        else:
-            missing = np.array([label == marker for label in labels], bool)
-        if labels.dtype.kind == "f" and not np.isfinite(labels[~missing]).all():
-            raise ValueError("y contains NaN or infinity; mark missing actions with missing_action.")
-        return labels, ~missing
+    def _check_new_rows(self, X: ArrayLike) -> np.ndarray:
+        """New rows as what `observations_` holds."""
+        observations = self._result.scaling.scale_columns(check_observations(self, X, reset=False))
+        check_new_rows(observations, self._result.scaling.unit)
+        return observations
 
     # --- what comes out -------------------------------------------------------------------------------------
 
-    def predict(self, X):
-        """The most probable action for each row."""
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The most probable action for each row.
+
+        Parameters
+        ----------
+        X : array-like (N, D)
+            Observations; NaN where an entry is missing.
+
+        Returns
+        -------
+        ndarray (N,)
+            Labels of `classes_`.
+
+        Examples
+        --------
+        >>> from whyact import ClusterPolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = ClusterPolicyClassifier(n_burn_in=200, n_draws=200, n_chains=2, random_state=0)
+        >>> model.fit(demo.X[:80], demo.y[:80]).predict(demo.X[80:]).shape
+        (40,)
+        """
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
 
-    def score(self, X, y, sample_weight=None):
-        """Accuracy on the rows whose action is known."""
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy on the rows whose action is known.
+
+        Parameters
+        ----------
+        X : array-like (N, D)
+            Observations; NaN where an entry is missing.
+        y : array-like (N,)
+            Actions; rows with `missing_action` do not count.
+        sample_weight : array-like (N,) or None, default=None
+            How much each row counts.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from whyact import ClusterPolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = ClusterPolicyClassifier(n_burn_in=200, n_draws=200, n_chains=2, random_state=0)
+        >>> 0 < model.fit(demo.X[:80], demo.y[:80]).score(demo.X[80:], demo.y[80:]) <= 1
+        True
+        """
         check_is_fitted(self)
-        labels, known = self._split_missing(y)
+        labels, known = split_missing(y, self.missing_action)
         unseen = sorted({str(label) for label in labels[known]} - {str(label) for label in self.classes_})
         if unseen and len(self.classes_):
             warn_user(f"y holds actions never seen in training ({', '.join(unseen[:5])}); they count as wrong.")
@@ -317,17 +321,17 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         weights = None if sample_weight is None else np.asarray(sample_weight)[known]
         return float(np.average(correct, weights=weights))
 
-    def _check_has_actions(self):
+    def _check_has_actions(self) -> None:
         if not len(self.classes_):
             raise ValueError("y held no action in fit, so none can be predicted.")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
 
-class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLearner):
+class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLearner):  # type: ignore[misc]
     """Base of the models in which observations are sums of features; `prediction` is "mmse" or "map"."""
 
     if TYPE_CHECKING:
@@ -336,95 +340,233 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         priors: Priors | None
         feature_values: str
         action_weight: float | str
-        observation_weight: float
+        observation_weight: float | str
         unit: float | str
 
-    def _pose_features(self, X, actions, n_actions, algorithm, n_levels, unit, **options) -> Problem:
-        """The problem to find features; `unit` divides the observations where the user leaves it open.
+    def _make_scaling(self, X: np.ndarray) -> Scaling:
+        return Scaling(find_unit(X) if self.unit == "auto" else float(self.unit))
 
-        `options` go to `make_target`, those of the estimator's parameters that are not to be taken as they are.
+    def _make_feature_problem(
+        self,
+        observations: np.ndarray,
+        actions: np.ndarray,
+        n_actions: int,
+        scaling: Scaling,
+        algorithm: Algorithm,
+        n_levels: int,
+        **options: Any,
+    ) -> Problem:
+        """The problem to find features.
+
+        `options` go to `make_target`, overriding those of the estimator's parameters that cannot be used as they
+        are.
         """
         priors = Priors() if self.priors is None else self.priors
-        unit = float(self.unit) if self.unit != "auto" else unit
         target = make_target(
             priors,
             n_actions=n_actions,
-            n_dimensions=X.shape[1],
+            n_dimensions=observations.shape[1],
             n_levels=n_levels,
             feature_values=self.feature_values,
             **{"observation_weight": self.observation_weight, "action_weight": self.action_weight, **options},
         )
-        return Problem(make_demonstrations(X, actions, unit), target, priors, algorithm, unit)
+        return Problem(scaling.to_sampler(observations, actions), target, priors, algorithm, scaling.unit)
 
-    def _make_predictor(self, posterior, problem, seed) -> Predictor:
-        return Predictor(posterior, problem.target, self.max_prediction_draws, seed)
+    def _make_predictor(self, result: FitResult) -> Predictor:
+        return Predictor(self.posterior_, result.target, self.max_prediction_draws, result.prediction_seed)
 
-    def _set_fitted(self, posterior, problem, classes, seed):
-        chosen = self._chosen = posterior.chosen_state()
-        self.posterior_ = posterior
-        self.unit_ = posterior.unit
-        self.classes_ = classes
-        self.components_ = chosen.features * posterior.unit
+    def _set_fitted(self, result: FitResult) -> None:
+        chosen = self.posterior_.chosen
+        self.components_ = chosen.features * result.scaling.unit
         self.n_components_ = self._n_features_out = len(chosen.features)
-        self.policies_ = posterior.speak_alone(chosen.policies)[:, : len(classes)]
+        self.policies_ = self.posterior_.speak_alone(chosen.policies)[:, : len(result.classes)]
         self.substates_ = chosen.substates.T
-        self.noise_variance_ = chosen.noise_variance * posterior.unit**2
-        self._predictor = self._make_predictor(posterior, problem, seed)
+        self.noise_variance_ = chosen.noise_variance * result.scaling.unit**2
+        self._predictor = self._make_predictor(result)
 
-    def _predict(self, X, **how) -> Prediction:
+    def _find_rule(self, prediction: str | None = None) -> bool:
+        """Whether to predict by MAP."""
+        rule = self.prediction if prediction is None else prediction
+        if rule not in PREDICTIONS:
+            raise ValueError(f"prediction must be {' or '.join(map(repr, PREDICTIONS))}, got {rule!r}.")
+        return rule == "map"
+
+    def _predict(self, X: ArrayLike, *, one_draw: bool, maximise: bool) -> Prediction:
         check_is_fitted(self)
-        X = self._check_observations(X, reset=False)
-        return self._predictor.predict(X, n_jobs=self.n_jobs, **how)
+        observations = self._check_new_rows(X)
+        return self._predictor.predict(observations, one_draw=one_draw, maximise=maximise, n_jobs=self.n_jobs)
 
-    def predict_proba(self, X):
-        """Probability of each action, (N, U); near uniform for an observation that no feature explains."""
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Probability of each action; near uniform for an observation that no feature explains.
+
+        Parameters
+        ----------
+        X : array-like (N, D)
+            Observations; NaN where an entry is missing.
+
+        Returns
+        -------
+        ndarray (N, U)
+            Columns as `classes_`.
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=300, n_draws=300, n_chains=2, random_state=0)
+        >>> model.fit(demo.X[:80], demo.y[:80]).predict_proba(demo.X[80:]).shape
+        (40, 5)
+        """
         check_is_fitted(self)
         self._check_has_actions()
-        use_map = self.prediction == "map"
+        use_map = self._find_rule()
         return self._predict(X, one_draw=use_map, maximise=use_map).probabilities
 
-    def familiarity(self, X):
-        """How much of each observation the features explain, noise aside: 1 all, 0 nothing, (N,).
+    def familiarity(self, X: ArrayLike) -> np.ndarray:
+        """How much of each observation the features explain, noise aside: 1 all, 0 nothing.
 
         A row near 0 is unlike every demonstration, or holds nothing at all, and its `predict_proba` is near uniform.
         What exceeds the noise in the residual counts as a feature never seen, whose policy nobody knows.
+
+        Parameters
+        ----------
+        X : array-like (N, D)
+            Observations; NaN where an entry is missing.
+
+        Returns
+        -------
+        ndarray (N,)
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=300, n_draws=300, n_chains=2, random_state=0)
+        >>> model.fit(demo.X[:80], demo.y[:80]).familiarity(-demo.X[80:82]).round(1)
+        array([0., 0.])
         """
-        use_map = self.prediction == "map"
+        use_map = self._find_rule()
         return self._predict(X, one_draw=use_map, maximise=use_map).familiarity
 
-    def transform(self, X):
-        """How much of each feature of `components_` is in each row, (N, K), without looking at actions."""
-        return self._predict(X, one_draw=True, maximise=self.prediction == "map").substates
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """How much of each feature of `components_` is in each row, without looking at actions.
 
-    def judge(self, X) -> Prediction:
-        """All that is said about each row, at once: `predict_proba`, `transform` and `familiarity`.
+        Parameters
+        ----------
+        X : array-like (N, D)
+            Observations; NaN where an entry is missing.
 
-        Returns a `Prediction`, a named tuple of `probabilities` (N, U), `substates` (N, K) and `familiarity` (N,). U is
-        0 if fit has seen no action.
+        Returns
+        -------
+        ndarray (N, K)
+            Substates between 0 and 1.
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+        >>> model.fit(demo.X[:80], demo.y[:80]).transform(demo.X[80:]).shape
+        (40, 5)
+        """
+        return self._predict(X, one_draw=True, maximise=self._find_rule()).substates
+
+    def judge(self, X: ArrayLike, prediction: str | None = None) -> Prediction:
+        """Everything that is known about each row, at once: `predict_proba`, `transform` and `familiarity`.
+
+        Parameters
+        ----------
+        X : array-like (N, D)
+            Observations; NaN where an entry is missing.
+        prediction : {"mmse", "map"} or None, default=None
+            How to predict; None: as the parameter `prediction` says.
+
+        Returns
+        -------
+        Prediction
+            A named tuple of `probabilities` (N, U), `substates` (N, K) and `familiarity` (N,). U is 0 if fit has seen
+            no action.
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=300, n_draws=300, n_chains=2, random_state=0)
+        >>> judged = model.fit(demo.X[:80], demo.y[:80]).judge(demo.X[80:], prediction="map")
+        >>> judged.probabilities.shape, judged.familiarity.shape
+        ((40, 5), (40,))
         """
         check_is_fitted(self)
-        X = self._check_observations(X, reset=False)
-        use_map = self.prediction == "map"
-        judged = self._predictor.predict(X, one_draw=use_map, maximise=use_map, n_jobs=self.n_jobs)
+        return self._judge(self._check_new_rows(X), prediction)
+
+    def judge_demonstrations(self, rows: ArrayLike | None = None, prediction: str | None = None) -> Prediction:
+        """What `judge` returns for the demonstrations themselves, as if their actions were not known.
+
+        Parameters
+        ----------
+        rows : array-like of int or None, default=None
+            Which of the demonstrations; None: all.
+        prediction : {"mmse", "map"} or None, default=None
+            How to predict; None: as the parameter `prediction` says.
+
+        Returns
+        -------
+        Prediction
+            As `judge` returns it.
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=300, n_draws=300, n_chains=2, random_state=0)
+        >>> model.fit(demo.X[:80], demo.y[:80]).judge_demonstrations([0, 1, 2]).probabilities.shape
+        (3, 5)
+        """
+        check_is_fitted(self)
+        return self._judge(self.observations_ if rows is None else self.observations_[np.asarray(rows)], prediction)
+
+    def _judge(self, observations: np.ndarray, prediction: str | None) -> Prediction:
+        """Judge rows that are scaled as `observations_` is."""
+        use_map = self._find_rule(prediction)
+        judged = self._predictor.predict(observations, one_draw=use_map, maximise=use_map, n_jobs=self.n_jobs)
         if not use_map:  # the average over many draws has no substates: their features differ
-            chosen = self._predictor.predict(X, one_draw=True, maximise=False, n_jobs=self.n_jobs)
+            chosen = self._predictor.predict(observations, one_draw=True, maximise=False, n_jobs=self.n_jobs)
             judged = judged._replace(substates=chosen.substates)
         return judged._replace(probabilities=judged.probabilities[:, : len(self.classes_)])
 
-    def inverse_transform(self, S):
-        """Observations (N, D) that the substates (N, K) make up."""
+    def inverse_transform(self, S: ArrayLike) -> np.ndarray:
+        """Observations that substates make up, in their own unit.
+
+        Parameters
+        ----------
+        S : array-like (N, K)
+            Substates, columns as the rows of `components_`.
+
+        Returns
+        -------
+        ndarray (N, D)
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+        >>> model = model.fit(demo.X[:80], demo.y[:80])
+        >>> model.inverse_transform(model.transform(demo.X[80:])).shape
+        (40, 36)
+        """
         check_is_fitted(self)
-        return self._check_substates(S) @ self.components_
+        return self._result.scaling.unscale_columns(self._check_substates(S) @ self.components_)
 
-    def _check_substates(self, substates) -> np.ndarray:
-        substates = np.asarray(substates, dtype=float)
-        if substates.ndim != 2 or substates.shape[1] != self.n_components_:
+    def _check_substates(self, substates: ArrayLike) -> np.ndarray:
+        checked = np.asarray(substates, dtype=float)
+        if checked.ndim != 2 or checked.shape[1] != self.n_components_:
             raise ValueError(
-                f"substates must have {self.n_components_} columns, one a feature; their shape is {substates.shape}."
+                f"substates must have {self.n_components_} columns, one per feature; their shape is {checked.shape}."
             )
-        return substates
+        return checked
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Positive features cannot point to where scikit-learn's centred blobs have negative entries.
         tags.classifier_tags.poor_score = self.feature_values == "positive"

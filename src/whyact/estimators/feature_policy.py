@@ -1,24 +1,35 @@
-"""The scikit-learn face of the model."""
+"""The paper's model as a scikit-learn classifier and transformer."""
 
+from dataclasses import replace
+from inspect import signature
 from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
+from whyact.errors import DamagedFileError
 from whyact.estimators.base import CHAIN_CONSTRAINTS, FeatureLearner
-from whyact.estimators.inputs import find_unit
+from whyact.estimators.likelihood_weights import choose_weights
 from whyact.explanation.describe import describe
 from whyact.explanation.rows import explain_rows
 from whyact.explanation.text import Explanations
-from whyact.model import Priors, action_probabilities
+from whyact.fit_result import FitResult
+from whyact.model import Priors, Target, action_probabilities, make_target
 from whyact.posterior import Posterior
+from whyact.prediction import PREDICTIONS
+from whyact.sampler.algorithm import Algorithm, Problem
 from whyact.sampler.settings import AsPublished
+from whyact.scaling import Scaling, find_unit, scale_by_range
+from whyact.storage.model_file import read_model, write_model
 
-# The paper runs 10,000 sweeps (Table 1) and says nothing of a burn-in, or of chains.
+# The paper runs 10,000 sweeps (Table 1) and mentions neither a burn-in nor chains.
 LENGTH_AS_PUBLISHED = {"n_burn_in": 5000, "n_draws": 5000, "n_chains": 1}
 
-# Options that the paper's own algorithm does not have, with their defaults.
+# Options that the published algorithm does not have, with their defaults.
 EXACT_ONLY = {"decisiveness": 1.0, "max_features": None, "start": "prior"}
 
 
@@ -34,14 +45,14 @@ class FeaturePolicyClassifier(FeatureLearner):
     n_burn_in : int or None, default=None
         Sweeps of each chain before the first draw; None means 1500 (5000 as published). With the exact sampler the
         observations' weight rises from 2% to its value during the first two thirds, so that chains do not freeze in a
-        poor mode; from 300 sweeps on, features that say the same are merged three times. The sweeps that this takes
-        are not counted.
+        poor mode; a burn-in of 300 sweeps or more merges redundant features three times, with sweeps that do not
+        count.
     n_draws : int or None, default=None
         Sweeps of each chain after the burn-in, of which every `thin`-th is kept; None means 1500 (5000 as published).
     thin : int, default=5
-        Keep every so many sweeps: n_draws // thin draws a chain.
+        Keep every thin-th sweep: n_draws // thin draws per chain.
     n_chains : int or None, default=None
-        Independent chains; None means 4 (1 as published). Two or more can tell whether they agree.
+        Independent chains; None means 4 (1 as published). At least two are needed to check that they agree.
     priors : Priors or None, default=None
         The hyperpriors; None means `Priors()`, Table 1 of the paper.
     n_levels : int, default=100
@@ -53,15 +64,16 @@ class FeaturePolicyClassifier(FeatureLearner):
         How often each action counts (omega); "dimensions" is the paper's D, for high-dimensional observations. 0
         learns the features from the observations alone. "auto": 1 or 10, see `observation_weight`.
     observation_weight : float or "auto", default=1.0
-        Power of the observations' likelihood (zeta). Below one for real data whose residuals are not white noise.
-        "auto": 1, 0.3, 0.1 or 0.03, whichever predicts best the actions of blocks of rows (every fourth of 24)
-        that short chains did not learn from; takes some further fits. Rows in the order of time make it honest.
+        Power of the observations' likelihood (zeta). Lower it for real data whose residuals are not white noise.
+        "auto": 1, 0.3, 0.1 or 0.03, whichever best predicts the actions of blocks of rows (every fourth of 24) that
+        short chains did not learn from; this takes a few more fits. Keep the rows in chronological order to keep it
+        honest.
     decisiveness : float, default=1.0
         Power tau of the mixture of policies, normalised again. 1 is the paper's mixture, which is never surer than its
-        surest feature; above one for a teacher who takes the action that most speaks for, as the paper assumes when it
-        predicts. Driving data want about 10.
+        surest feature. Raise it for a teacher who takes the action with the most support, as the paper assumes when it
+        predicts. About 10 suits driving data.
     max_features : int or None, default=None
-        The model given that there are at most so many features.
+        The model given that there are at most this many features.
     start : {"prior", "rows"}, default="prior"
         - "prior": one feature, everything drawn from the prior, and an annealed burn-in.
         - "rows": as many features as `max_features` (or 30) at the centres of k-means, for observations of hundreds or
@@ -71,21 +83,21 @@ class FeaturePolicyClassifier(FeatureLearner):
         - "mmse": average over draws and over the substates of the new row.
         - "map": the best draw among those with the most probable number of features, and the most probable substates.
     max_prediction_draws : int, default=200
-        "mmse" averages over at most so many draws, spread evenly over the chains, and at least one a chain.
+        "mmse" averages over at most this many draws, spread evenly over the chains, with at least one per chain.
     missing_action : label, default=None
         The value in y that marks an action as not observed. All may be missing: then only features are learned.
     unit : float or "auto", default="auto"
         What the observations are divided by before the priors apply; "auto" brings their root mean square to 1/4,
         so that the unit of X changes nothing but the unit of the features (as published: leaves them as they are).
     scale_columns : bool, default=False
-        Bring each column to the range from 0 to 1 first, for columns of different units, of which the model would else
-        explain the largest only. Features, `observations_` and noise are then in shares of these ranges.
+        Bring each column to the range from 0 to 1 first, for columns of different units, of which the model would
+        otherwise explain mainly the largest. Features, `observations_` and noise are then in shares of these ranges.
     sampler : {"exact", "as-published"} or AsPublished, default="exact"
         - "exact": every step leaves the posterior invariant; annealed burn-in.
         - "as-published": the algorithm of Sec. 4.1 and 4.2 as the authors describe it, to compare; Table 1 as default:
           10,000 sweeps of one chain, from one feature drawn from the prior; P+, T_corr and N_t can be given as
-          `AsPublished(birth_probability=0.01, merge_correlation=0.9, n_indicators=1000)`. Misprints that cannot be
-          meant are corrected: the mean of the weights' conditional, the halves in that of gamma_w (and only active
+          `AsPublished(birth_probability=0.01, merge_correlation=0.9, n_indicators=1000)`. Obvious misprints
+          are corrected: the mean of the weights' conditional, the halves in that of gamma_w (and only active
           weights count), the share of each substate level in the slab, the Dirichlet of the policies. Kept although
           not exact: activations are drawn given their weights, of which inactive ones come from a truncated normal
           instead of the prior; births come from the prior and their acceptance ignores the actions; N_t pooled
@@ -95,6 +107,7 @@ class FeaturePolicyClassifier(FeatureLearner):
     n_jobs : int or None, default=None
         Number of processes for the chains (threads in prediction). The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
+        Seed of all random numbers; the same one gives the same draws.
     warm_start : bool, default=False
         Whether a second `fit` draws more from the same posterior: with a larger `n_draws`, and all else as before, it
         ends with the draws that one fit with that `n_draws` would have had.
@@ -118,17 +131,23 @@ class FeaturePolicyClassifier(FeatureLearner):
     actions_ : ndarray (N,)
         Their actions as indices of `classes_`, -1 where missing.
     noise_variance_ : float
+        Variance of the noise in the chosen draw.
     observation_weight_, action_weight_ : float
         The weights that were used.
     weight_scores_ : dict
-        With "auto" only: mean log probability of the actions left out, for each pair of weights that was tried.
+        With "auto" only: mean log probability of the actions that were held out, for each pair of weights tried.
     classes_ : ndarray (U,)
         The actions.
     posterior_ : Posterior
         All draws; P(K), intervals of the features, diagnostics, `to_arviz()`.
     unit_ : float
+        What the observations were divided by before sampling.
     column_low_, column_range_ : ndarray (D,)
-        With `scale_columns` only: what was taken off each column, and what it was then divided by.
+        With `scale_columns` only: what was subtracted from each column, and what it was then divided by.
+    shape_ : tuple of int
+        Of a loaded model, if it was saved with one: the axes of an observation that is a picture.
+    source_ : str
+        Of a loaded model, if it was saved with one: where the demonstrations come from.
     n_features_in_, feature_names_in_
         As in scikit-learn. There "features" are the columns of X.
 
@@ -151,7 +170,7 @@ class FeaturePolicyClassifier(FeatureLearner):
     5
     """
 
-    _parameter_constraints: dict = CHAIN_CONSTRAINTS | {
+    _parameter_constraints: dict[str, Any] = CHAIN_CONSTRAINTS | {
         "priors": [Priors, None],
         "n_levels": [Interval(Integral, 2, 65536, closed="both")],
         "feature_values": [StrOptions({"positive", "real"})],
@@ -160,7 +179,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         "decisiveness": [Interval(Real, 0, None, closed="neither")],
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
         "start": [StrOptions({"prior", "rows"})],
-        "prediction": [StrOptions({"mmse", "map"})],
+        "prediction": [StrOptions(set(PREDICTIONS))],
         "unit": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "scale_columns": ["boolean"],
         "sampler": [StrOptions({"exact", "as-published"}), AsPublished],
@@ -169,28 +188,28 @@ class FeaturePolicyClassifier(FeatureLearner):
 
     def __init__(
         self,
-        n_burn_in=None,
-        n_draws=None,
-        thin=5,
-        n_chains=None,
-        priors=None,
-        n_levels=100,
-        feature_values="positive",
-        action_weight=1.0,
-        observation_weight=1.0,
-        decisiveness=1.0,
-        max_features=None,
-        start="prior",
-        prediction="mmse",
-        max_prediction_draws=200,
-        missing_action=None,
-        unit="auto",
-        scale_columns=False,
-        sampler="exact",
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        verbose=0,
+        n_burn_in: int | None = None,
+        n_draws: int | None = None,
+        thin: int = 5,
+        n_chains: int | None = None,
+        priors: Priors | None = None,
+        n_levels: int = 100,
+        feature_values: str = "positive",
+        action_weight: float | str = 1.0,
+        observation_weight: float | str = 1.0,
+        decisiveness: float = 1.0,
+        max_features: int | None = None,
+        start: str = "prior",
+        prediction: str = "mmse",
+        max_prediction_draws: int = 200,
+        missing_action: Any = None,
+        unit: float | str = "auto",
+        scale_columns: bool = False,
+        sampler: str | AsPublished = "exact",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
     ):
         self.n_burn_in = n_burn_in
         self.n_draws = n_draws
@@ -215,116 +234,149 @@ class FeaturePolicyClassifier(FeatureLearner):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def _check_observations(self, X, reset):
-        X = super()._check_observations(X, reset)
-        if reset:
-            for name in ("column_low_", "column_range_", "shape_", "source_"):  # of an earlier fit
-                self.__dict__.pop(name, None)
-            if self.scale_columns:
-                self.column_low_ = np.nanmin(X, axis=0)
-                spread = np.nanmax(X, axis=0) - self.column_low_
-                self.column_range_ = np.where(spread > 0, spread, 1.0)
-        return (X - self.column_low_) / self.column_range_ if hasattr(self, "column_range_") else X
+    def _make_scaling(self, X: np.ndarray) -> Scaling:
+        scaling = scale_by_range(X) if self.scale_columns else Scaling()
+        if self.unit != "auto":
+            unit = float(self.unit)
+        else:
+            unit = 1.0 if self._find_published() else find_unit(scaling.scale_columns(X))
+        return replace(scaling, unit=unit)
 
-    def inverse_transform(self, S):
-        """Observations (N, D) that the substates (N, K) make up, in their own unit."""
-        return self._unscale_columns(super().inverse_transform(S))
+    def _make_problem(self, observations: np.ndarray, actions: np.ndarray, n_actions: int, scaling: Scaling) -> Problem:
+        algorithm = self._find_algorithm()
+        options: dict[str, Any] = {"decisiveness": self.decisiveness, "max_features": self.max_features}
+        scores = None
+        if "auto" in (self.observation_weight, self.action_weight):
+            weights = choose_weights(self, observations, actions)
+            options |= {"observation_weight": weights.observation_weight, "action_weight": weights.action_weight}
+            scores = weights.scores
+        problem = self._make_feature_problem(
+            observations, actions, n_actions, scaling, algorithm, self.n_levels, **options
+        )
+        return problem._replace(weight_scores=scores)
 
-    def _unscale_columns(self, observations):
-        """Undo `scale_columns`."""
-        if not hasattr(self, "column_range_"):
-            return observations
-        return observations * self.column_range_ + self.column_low_
-
-    def _pose(self, X, actions, n_actions):
-        published = self._find_published()
-        if published:
-            from whyact.sampler.as_published import make_published
-
-            self._check_nothing_is_exact_only()
-            return self._pose_features(X, actions, n_actions, make_published(published), self.n_levels, 1.0)
+    def _find_algorithm(self) -> Algorithm:
+        """The sampler, by the parameters."""
+        # numba is imported at the first fit, not with the package
+        from whyact.sampler.as_published import make_published
         from whyact.sampler.exact import EXACT
         from whyact.sampler.starts import FROM_ROWS
 
-        options = {"decisiveness": self.decisiveness, "max_features": self.max_features}
-        if "auto" in (self.observation_weight, self.action_weight):
-            from whyact.estimators.likelihood_weights import choose_weights
+        published = self._find_published()
+        if published:
+            self._check_nothing_is_exact_only()
+            return make_published(published)
+        return FROM_ROWS if self.start == "rows" else EXACT
 
-            weights = choose_weights(self, X, actions)
-            options |= {"observation_weight": weights.observation_weight, "action_weight": weights.action_weight}
-            self.weight_scores_ = weights.scores
-        algorithm = FROM_ROWS if self.start == "rows" else EXACT
-        return self._pose_features(X, actions, n_actions, algorithm, self.n_levels, find_unit(X), **options)
-
-    def _check_nothing_is_exact_only(self):
+    def _check_nothing_is_exact_only(self) -> None:
         for name, default in EXACT_ONLY.items():
             if getattr(self, name) != default:
-                raise ValueError(f"{name}={getattr(self, name)!r} needs sampler='exact'; the paper's own has it not.")
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs sampler='exact'; the published algorithm has no such option."
+                )
         for name in ("observation_weight", "action_weight"):
             if getattr(self, name) == "auto":
-                raise ValueError(f"{name}='auto' needs sampler='exact'; for the paper's own give a number.")
+                raise ValueError(f"{name}='auto' needs sampler='exact'; give a number for the published algorithm.")
 
-    def _set_fitted(self, posterior, problem, classes, seed):
-        super()._set_fitted(posterior, problem, classes, seed)
-        self.observation_weight_ = problem.target.observation_weight
-        self.action_weight_ = problem.target.action_weight
+    def _set_fitted(self, result: FitResult) -> None:
+        super()._set_fitted(result)
+        self.observation_weight_ = result.target.observation_weight
+        self.action_weight_ = result.target.action_weight
+        if result.scaling.column_range is not None:
+            self.column_low_, self.column_range_ = result.scaling.column_low, result.scaling.column_range
+        if result.weight_scores is not None:
+            self.weight_scores_ = result.weight_scores
+        if result.shape is not None:
+            self.shape_ = result.shape
+        if result.source is not None:
+            self.source_ = result.source
 
-    def _summarise(self, problem, chains):
+    def _summarise(self, result: FitResult) -> Posterior:
         return Posterior(
-            chains, problem.unit, self.feature_values, best_is_modal=self.sampler == "exact",
-            decisiveness=self.decisiveness,
+            result.chains, result.scaling.unit, self.feature_values, best_is_modal=self.sampler == "exact",
+            decisiveness=result.target.decisiveness,
         )  # fmt: skip
 
-    def _default_length(self):
+    def _default_length(self) -> dict[str, int]:
         return LENGTH_AS_PUBLISHED if self._find_published() else super()._default_length()
 
-    def _find_published(self):
-        """Settings of the paper's own algorithm, or None for the exact sampler."""
-        if self.sampler == "exact":
-            return None
-        if self.sampler == "as-published":
-            return AsPublished()
-        birth_probability, merge_correlation, n_indicators = self.sampler
-        if not 0 <= birth_probability < 1:
-            raise ValueError(f"sampler: birth_probability must be at least 0 and below 1, got {birth_probability!r}.")
-        if not -1 <= merge_correlation <= 1:
-            raise ValueError(f"sampler: merge_correlation must be between -1 and 1, got {merge_correlation!r}.")
-        if not isinstance(n_indicators, int | np.integer) or n_indicators < 1:
-            raise ValueError(f"sampler: n_indicators must be a whole number above 0, got {n_indicators!r}.")
-        return AsPublished(float(birth_probability), float(merge_correlation), int(n_indicators))
+    def _find_published(self) -> AsPublished | None:
+        """Settings of the published algorithm, or None for the exact sampler."""
+        return find_published(self.sampler)
 
-    def policy(self, substates):
-        """Probability of each action, (N, U), if so much of each feature is present, and nothing else.
+    def policy(self, substates: ArrayLike) -> np.ndarray:
+        """Probability of each action, given how much of each feature is present, and nothing else.
 
         Parameters
         ----------
         substates : array-like (N, K)
             Between 0 and 1, columns as the rows of `components_`. Without any feature the policy is uniform.
+
+        Returns
+        -------
+        ndarray (N, U)
+            Columns as `classes_`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+        >>> model = model.fit(demo.X[:80], demo.y[:80])
+        >>> bool(np.allclose(model.policy(np.eye(5)), model.policies_))  # each feature alone
+        True
         """
         check_is_fitted(self)
         self._check_has_actions()
-        substates = self._check_substates(substates)
-        if not ((substates >= 0) & (substates <= 1)).all():
+        checked = self._check_substates(substates)
+        if not ((checked >= 0) & (checked <= 1)).all():
             raise ValueError("substates must be between 0 and 1.")
-        return action_probabilities(substates.T, self._chosen.policies, self.posterior_.decisiveness)
+        return action_probabilities(checked.T, self.posterior_.chosen.policies, self.posterior_.decisiveness)
 
-    def save(self, path):
+    def save(self, path: Path | str, *, shape: tuple[int, ...] | None = None, source: str | None = None) -> None:
         """Write the fitted model to one netCDF4 file, which appears whole or not at all; `whyact.load` reads it.
 
         It holds the draws, the demonstrations, the options and where the chains ended, and is readable by xarray and
-        ArviZ (docs/files.md describes it). Before, `shape_` may be set, such as (2, 21, 65), if an observation is a
-        picture, and `source_`, where the demonstrations come from.
+        ArviZ (docs/files.md describes it).
+
+        Parameters
+        ----------
+        path : Path or str
+        shape : tuple of int or None, default=None
+            Axes of an observation that is a picture, such as (2, 21, 65); kept as `shape_`. None: that of the file
+            which the model was loaded from, if any.
+        source : str or None, default=None
+            Where the demonstrations come from; kept as `source_`. None: as for `shape`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from whyact import FeaturePolicyClassifier, load, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=300, n_draws=300, n_chains=2, random_state=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.fit(demo.X[:80], demo.y[:80]).save(f"{folder}/model.nc", shape=(6, 6))
+        ...     loaded = load(f"{folder}/model.nc")
+        >>> loaded.shape_
+        (6, 6)
         """
-        from whyact.storage.model_file import save
+        check_is_fitted(self)
+        result = replace(
+            self._result,
+            # what was set after the fit has no effect on the model, except for how to predict
+            parameters=self._result.parameters | {"prediction": self.prediction},
+            shape=self._result.shape if shape is None else tuple(shape),
+            source=self._result.source if source is None else source,
+        )
+        write_model(Path(path), result, self.posterior_)
 
-        save(self, path)
+    def explain(self, X: ArrayLike, *, n_nearest: int = 3, interval: float = 0.9) -> Explanations:
+        """Reasons for what `predict_proba` says about each row.
 
-    def explain(self, X, *, n_nearest: int = 3, interval: float = 0.9) -> Explanations:
-        """Reasons for what `predict_proba` says of each row.
-
-        Which features are present, how much each speaks for each action (terms that add up to the probability), and how
-        sure that is; which part of the observation each feature covers, and what none explains; the demonstrations most
-        alike; the smallest change of the substates that would change the action.
+        Which features are present, how much each favours each action (terms that add up to the probability), and how
+        sure that is; which part of the observation each feature covers, and what none explains; the most similar
+        demonstrations; the smallest change of the substates that would change the action.
 
         Parameters
         ----------
@@ -355,7 +407,105 @@ class FeaturePolicyClassifier(FeatureLearner):
             raise ValueError(f"n_nearest must be a whole number, 0 or more, got {n_nearest!r}.")
         if not isinstance(interval, int | float | np.floating) or not 0 < interval < 1:
             raise ValueError(f"interval must be a probability between 0 and 1, got {interval!r}.")
-        return explain_rows(self, self._check_observations(X, reset=False), n_nearest, interval)
+        return explain_rows(
+            self._result,
+            self._predictor,
+            self._check_new_rows(X),
+            use_map=self._find_rule(),
+            n_nearest=n_nearest,
+            interval=interval,
+            n_jobs=self.n_jobs,
+        )
 
-    def __str__(self):
+    def __str__(self) -> str:
         return describe(self) if hasattr(self, "posterior_") else repr(self)
+
+
+def find_published(sampler: str | AsPublished) -> AsPublished | None:
+    """Settings of the published algorithm, checked; None for the exact sampler."""
+    if isinstance(sampler, str):
+        return None if sampler == "exact" else AsPublished()
+    birth_probability, merge_correlation, n_indicators = sampler
+    if not 0 <= birth_probability < 1:
+        raise ValueError(f"sampler: birth_probability must be at least 0 and below 1, got {birth_probability!r}.")
+    if not -1 <= merge_correlation <= 1:
+        raise ValueError(f"sampler: merge_correlation must be between -1 and 1, got {merge_correlation!r}.")
+    if not isinstance(n_indicators, int | np.integer) or n_indicators < 1:
+        raise ValueError(f"sampler: n_indicators must be a whole number above 0, got {n_indicators!r}.")
+    return AsPublished(float(birth_probability), float(merge_correlation), int(n_indicators))
+
+
+def complete_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Check parameters of the estimator without making one, and add the defaults of the others.
+
+    Raises a ValueError that names the parameter whose value is not legal.
+    """
+    defaults = {name: given.default for name, given in signature(FeaturePolicyClassifier).parameters.items()}
+    complete = defaults | parameters
+    constraints = FeaturePolicyClassifier._parameter_constraints
+    validate_parameter_constraints(constraints, complete, caller_name=FeaturePolicyClassifier.__name__)
+    find_published(complete["sampler"])
+    return complete
+
+
+def check_stored_parameters(parameters: dict[str, Any]) -> None:
+    """Parameters that come from a file must be known and legal."""
+    known = FeaturePolicyClassifier._get_param_names()
+    for name in parameters:
+        if name not in known:
+            raise DamagedFileError(f"'settings' has the unknown option {name[:50]!r}")
+    try:
+        complete_parameters(parameters)
+    except (ValueError, TypeError, OverflowError):
+        raise DamagedFileError("'settings' has an option with a wrong value") from None
+
+
+def make_stored_target(
+    parameters: dict[str, Any], n_actions: int, n_dimensions: int, weights: dict[str, float]
+) -> Target:
+    """The distribution that was sampled, by the parameters in a file."""
+    complete = complete_parameters(parameters)
+    return make_target(
+        Priors() if complete["priors"] is None else complete["priors"],
+        n_actions=n_actions,
+        n_dimensions=n_dimensions,
+        n_levels=complete["n_levels"],
+        feature_values=complete["feature_values"],
+        decisiveness=complete["decisiveness"],
+        max_features=complete["max_features"],
+        observation_weight=weights["observation_weight"],
+        action_weight=weights["action_weight"],
+    )
+
+
+def load(path: Path | str) -> FeaturePolicyClassifier:
+    """Read a model that `FeaturePolicyClassifier.save` or `whyact fit` wrote.
+
+    It predicts the same numbers, bit for bit. Nothing in the file is run, and a file that is damaged, or made to do
+    harm, is refused in one sentence (`ModelFileError`, a ValueError).
+
+    Parameters
+    ----------
+    path : Path or str
+
+    Returns
+    -------
+    FeaturePolicyClassifier
+        Fitted; with `warm_start=True` it can draw more.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from whyact import FeaturePolicyClassifier, load, load_demo
+    >>> demo = load_demo()
+    >>> model = FeaturePolicyClassifier(n_burn_in=300, n_draws=300, n_chains=2, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.fit(demo.X[:80], demo.y[:80]).save(f"{folder}/model.nc")
+    ...     loaded = load(f"{folder}/model.nc")
+    >>> bool((loaded.predict_proba(demo.X) == model.predict_proba(demo.X)).all())
+    True
+    """
+    result = read_model(Path(path), check_stored_parameters, make_stored_target)
+    model = FeaturePolicyClassifier(**result.parameters)
+    model._set_result(replace(result, parameters=model.get_params(deep=False)))
+    return model

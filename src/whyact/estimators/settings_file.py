@@ -5,29 +5,50 @@
     [priors]
     ibp_mass = [1, 10]
 
-Types are checked here, ranges by those who use the values.
+What each setting may be comes from the estimator's own table of constraints; the command line checks its options
+against the same kinds.
 """
 
 import inspect
-import math
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from numbers import Integral
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeGuard
+from typing import Any, NamedTuple, NoReturn
+
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from whyact.errors import ArgumentError, suggest
+from whyact.estimators.feature_policy import FeaturePolicyClassifier
+from whyact.model import Priors
+from whyact.sampler.settings import AsPublished
+from whyact.storage.codec import is_number
 from whyact.tables.source import reading
 
 LARGEST_FILE = 2**20  # bytes; a file of settings has a few lines
+LARGEST_SEED = 2**32 - 1  # of numpy's RandomState
 
 
 class Settings(NamedTuple):
-    """What a file says; what it does not mention is not there."""
+    """What a file says; settings that it does not mention are absent.
 
-    parameters: dict[str, Any]  # of FeaturePolicyClassifier
-    data: dict[str, Any]  # action, columns, ignore, missing_action, shape, checkpoint_every
+    Attributes
+    ----------
+    parameters : dict
+        Parameters of `FeaturePolicyClassifier`, by name.
+    data : dict
+        `action`, `columns`, `ignore`, `missing_action`, `shape` and `checkpoint_every`.
+
+    Examples
+    --------
+    >>> from whyact.estimators.settings_file import Settings
+    >>> Settings(parameters={"n_chains": 4}, data={"action": "u"}).data["action"]
+    'u'
+    """
+
+    parameters: dict[str, Any]
+    data: dict[str, Any]
 
 
 class Kind(NamedTuple):
@@ -38,30 +59,32 @@ class Kind(NamedTuple):
 
 
 def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, and not a truth value."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_number(value: Any) -> TypeGuard[float]:
-    return is_whole(value) or (isinstance(value, float) and math.isfinite(value))
-
-
 def is_list_of(accepts: Callable[[Any], bool], value: Any) -> bool:
-    return isinstance(value, list) and all(accepts(entry) for entry in value)
+    """Whether a value is a list (a tuple, from the command line) of acceptable entries."""
+    return isinstance(value, list | tuple) and all(accepts(entry) for entry in value)
 
 
 def is_text(value: Any) -> bool:
+    """Whether a value is a text."""
     return isinstance(value, str)
 
 
 WHOLE = Kind(is_whole, "a whole number")
+SEED = Kind(lambda value: is_whole(value) and 0 <= value <= LARGEST_SEED, f"a whole number from 0 to {LARGEST_SEED}")
 NUMBER = Kind(is_number, "a finite number")
+SECONDS = Kind(lambda value: is_number(value) and value >= 0, "a finite number of at least 0")
 TRUTH = Kind(lambda value: isinstance(value, bool), "true or false")
-TEXT = Kind(is_text, "a text")
-TEXTS = Kind(lambda value: is_list_of(is_text, value), "a list of texts")
+TEXT = Kind(is_text, "a string")
+TEXTS = Kind(lambda value: is_list_of(is_text, value), "a list of strings")
 PAIR = Kind(lambda value: is_list_of(is_number, value) and len(value) == 2, "a pair of numbers")
 POSITIVE = Kind(lambda value: is_whole(value) and value > 0, "a whole number above 0")
 SHAPE = Kind(
-    lambda value: is_list_of(POSITIVE.accepts, value) and len(value) > 1, "two or more whole numbers above 0, as [8, 8]"
+    lambda value: is_list_of(POSITIVE.accepts, value) and len(value) > 1,
+    "two or more whole numbers above 0, such as [8, 8]",
 )
 TABLE = Kind(lambda value: isinstance(value, dict), "a table")
 
@@ -69,50 +92,69 @@ DATA_KINDS = {
     "action": TEXT,
     "columns": TEXTS,
     "ignore": TEXTS,
-    "missing_action": TEXT,  # also a parameter of the estimator; whoever reads the file marks such rows
+    "missing_action": TEXT,  # also a parameter of the estimator; but rows are marked while the file is read
     "shape": SHAPE,
-    "checkpoint_every": NUMBER,
+    "checkpoint_every": SECONDS,
 }
+# Tables of a file, and what their entries may be.
+TABLE_KINDS = {
+    "priors": dict.fromkeys((field.name for field in fields(Priors)), PAIR),
+    "as_published": dict.fromkeys(AsPublished._fields, NUMBER) | {"n_indicators": WHOLE},
+}
+# What a file says of scikit-learn's constraints that have a name; an instance of a class or None it cannot say.
+NAMED_KINDS: dict[Any, Kind] = {"boolean": TRUTH, Integral: WHOLE, "random_state": SEED, "verbose": WHOLE}
 
 
 def read_settings(path: Path | str) -> Settings:
     """Read settings from a TOML file.
 
     Keys are the parameters of `FeaturePolicyClassifier` and, about the data, `action`, `columns`, `ignore`,
-    `missing_action`, `shape` and `checkpoint_every`. A table `[priors]` has the fields of `Priors`, `[as_published]`
-    those of `AsPublished`, which then is the sampler.
-    """
-    from whyact.model import Priors
-    from whyact.sampler.settings import AsPublished
+    `missing_action`, `shape` and `checkpoint_every`. A table `[priors]` has the fields of `Priors`. A table
+    `[as_published]` has those of `AsPublished` and chooses that sampler.
 
+    Parameters
+    ----------
+    path : Path or str
+        The file.
+
+    Returns
+    -------
+    Settings
+        Checked values, parameters of the estimator apart from those about the data.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from whyact.estimators.settings_file import read_settings
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "fit.toml"
+    ...     _ = path.write_text("action = 'u'\\nn_chains = 4\\n[priors]\\nibp_mass = [1, 10]\\n")
+    ...     settings = read_settings(path)
+    >>> settings.data, settings.parameters["n_chains"], settings.parameters["priors"].ibp_mass
+    ({'action': 'u'}, 4, (1.0, 10.0))
+    """
     path = Path(path)
     given = read_toml(path)
-    tables = {"priors": dict.fromkeys((field.name for field in fields(Priors)), PAIR)}
-    tables["as_published"] = dict.fromkeys(AsPublished._fields, NUMBER) | {"n_indicators": WHOLE}
-    kinds = find_parameter_kinds() | DATA_KINDS | dict.fromkeys(tables, TABLE)
-    check(path, "", given, kinds)
-    for name, entries in tables.items():
-        check(path, f"{name}.", given.get(name, {}), entries)
+    check(path, "", given, find_kinds() | dict.fromkeys(TABLE_KINDS, TABLE))
+    for name, kinds in TABLE_KINDS.items():
+        check(path, f"{name}.", given.get(name, {}), kinds)
     data = {name: given.pop(name) for name in DATA_KINDS if name in given}
     if "shape" in data:
         data["shape"] = tuple(data["shape"])
     if "priors" in given:
-        try:
-            given["priors"] = Priors(**given["priors"])
-        except ValueError as error:
-            refuse(path, str(error).rstrip("."))
+        given["priors"] = decode_priors(path, given["priors"])
     if "as_published" in given:
-        if given.get("sampler", "as-published") != "as-published":
-            refuse(path, f"[as_published] needs sampler = 'as-published', not {given['sampler']!r}")
-        given["sampler"] = AsPublished(**given.pop("as_published"))
+        given["sampler"] = decode_published(path, given.pop("as_published"), given.get("sampler", "as-published"))
     return Settings(given, data)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file of reasonable size."""
     with reading(path, "config"), path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        refuse(path, f"a file of settings has at most {LARGEST_FILE} bytes")
+        refuse(path, f"a settings file may have at most {LARGEST_FILE} bytes")
     try:
         return tomllib.loads(content.decode())
     except UnicodeDecodeError:
@@ -123,10 +165,28 @@ def read_toml(path: Path) -> dict[str, Any]:
         refuse(path, "it is nested too deeply")
 
 
+def decode_priors(path: Path, pairs: dict[str, Any]) -> Priors:
+    """The hyperpriors of a file."""
+    try:
+        return Priors(**pairs)
+    except ValueError as error:
+        refuse(path, str(error).rstrip("."))
+
+
+def decode_published(path: Path, entries: dict[str, Any], sampler: str) -> AsPublished:
+    """The settings of the published algorithm, which must be the sampler of the file."""
+    if sampler != "as-published":
+        refuse(path, f"[as_published] needs sampler = 'as-published', not {sampler!r}")
+    return AsPublished(**entries)
+
+
+def find_kinds() -> dict[str, Kind]:
+    """What each setting must be, parameters of the estimator and about the data."""
+    return find_parameter_kinds() | DATA_KINDS
+
+
 def find_parameter_kinds() -> dict[str, Kind]:
     """What each parameter of the estimator must be, from the estimator's own table."""
-    from whyact.estimators.feature_policy import FeaturePolicyClassifier
-
     names = inspect.signature(FeaturePolicyClassifier).parameters
     return {
         name: join_kinds(FeaturePolicyClassifier._parameter_constraints[name])
@@ -135,25 +195,28 @@ def find_parameter_kinds() -> dict[str, Kind]:
     }
 
 
-def join_kinds(constraints: list) -> Kind:
-    """What a TOML file can say of what scikit-learn's constraints allow."""
-    from sklearn.utils._param_validation import Interval, StrOptions
+def join_kinds(constraints: list[Any]) -> Kind:
+    """The kind of value that scikit-learn's constraints allow."""
+    kinds = [kind for kind in map(to_kind, constraints) if kind is not None]
+    return Kind(lambda value: any(kind.accepts(value) for kind in kinds), " or ".join(kind.words for kind in kinds))
 
-    kinds, options = [], []
-    for constraint in constraints:
-        if isinstance(constraint, StrOptions):
-            options = sorted(constraint.options)
-        elif isinstance(constraint, Interval):
-            kinds.append(WHOLE if constraint.type is Integral else NUMBER)
-        elif constraint == "boolean":
-            kinds.append(TRUTH)
-        elif constraint in (Integral, "random_state", "verbose"):
-            kinds.append(WHOLE)
-    words = [kind.words for kind in kinds] + [repr(option) for option in options]
-    return Kind(
-        lambda value: (isinstance(value, str) and value in options) or any(kind.accepts(value) for kind in kinds),
-        " or ".join(words),
-    )
+
+def to_kind(constraint: Any) -> Kind | None:
+    """One of scikit-learn's constraints; None if no text can satisfy it."""
+    if isinstance(constraint, StrOptions):
+        words = " or ".join(repr(option) for option in sorted(constraint.options))
+        return Kind(lambda value: isinstance(value, str) and value in constraint.options, words)
+    if isinstance(constraint, Interval):
+        kind = WHOLE if constraint.type is Integral else NUMBER
+        return Kind(lambda value: kind.accepts(value) and value in constraint, f"{kind.words} {say_range(constraint)}")
+    return NAMED_KINDS.get(constraint)
+
+
+def say_range(interval: Interval) -> str:
+    """The bounds of an interval."""
+    if interval.right is not None:
+        return f"from {interval.left:g} to {interval.right:g}"
+    return f"{'of at least' if interval.closed == 'left' else 'above'} {interval.left:g}"
 
 
 def check(path: Path, prefix: str, given: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
@@ -168,9 +231,11 @@ def check(path: Path, prefix: str, given: Mapping[str, Any], kinds: Mapping[str,
 
 
 def shorten(value: Any, length: int = 60) -> str:
+    """A value as text, cut where it is long."""
     text = repr(value)
     return text if len(text) <= length else text[:length] + "..."
 
 
 def refuse(path: Path, reason: str) -> NoReturn:
+    """Say what is wrong with the file."""
     raise ArgumentError("config", f"{path}: {reason}.")

@@ -1,1 +1,1 @@
-"""Why the model would act so: reasons as data, then as text."""
+"""Why the model would act that way: reasons as data, then as text."""

@@ -1,12 +1,8 @@
-"""What would have to be different for another action."""
+"""What would have to change for another action."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    pass
-
 
 # One action is more probable than another if their sums over levels differ by more than this.
 ROUNDING = 1e-9
@@ -23,12 +19,12 @@ class Counterfactual(NamedTuple):
 def overturn(levels: np.ndarray, leanings: np.ndarray, top: int) -> np.ndarray | None:
     """The nearest levels in {0, ..., top}^K with sum_k level_k leaning_k > 0, or None if there are none.
 
-    Each step of a level costs the same and gains its |leaning|, so the best is to take the largest gains first.
+    Each step of a level costs the same and gains its |leaning|, so it is best to take the largest gains first.
     """
     gains = np.abs(leanings)
     room = np.where(leanings > 0, top - levels, levels)
     order = np.argsort(-gains, kind="stable")
-    margins = levels @ leanings + np.cumsum((room * gains)[order])  # with so many features at their limit
+    margins = levels @ leanings + np.cumsum((room * gains)[order])  # with the first features at their limits
     enough = np.nonzero(margins > ROUNDING)[0]
     if not len(enough):
         return None
@@ -43,8 +39,8 @@ def overturn(levels: np.ndarray, leanings: np.ndarray, top: int) -> np.ndarray |
 def find_counterfactual(levels: np.ndarray, policies: np.ndarray, top: int) -> tuple[int, int, np.ndarray] | None:
     """The nearest levels (K,) at which another action is more probable: the two actions, and those levels.
 
-    Among equally near ones that with the largest margin. The power tau of the mixture does not change its order, and
-    what is unfamiliar speaks for all actions alike.
+    Among equally near ones, the one with the largest margin. The power tau of the mixture does not change its order,
+    and what is unfamiliar speaks for all actions equally.
     """
     before = int(np.argmax(levels @ policies))
     found = []

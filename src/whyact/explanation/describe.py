@@ -1,21 +1,45 @@
 """What a fitted model says, in a few lines of text."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 # Entries below this share of the strongest one are not worth naming.
 WORTH_NAMING = 0.05
 
 
-def describe(model, *, column_names=None, n_entries: int = 4) -> str:
+def describe(model: Any, *, column_names: Sequence[str] | None = None, n_entries: int = 4) -> str:
     """Describe each feature: what it looks like, what it makes the teacher do, how sure.
 
-    `column_names` default to those of the data frame that the model was fitted to, else x0, x1, ...
+    Parameters
+    ----------
+    model : FeaturePolicyClassifier
+        Fitted.
+    column_names : sequence of str or None, default=None
+        None: those of the data frame that the model was fitted to, or x0, x1, ...
+    n_entries : int, default=4
+        How many of a feature's strongest entries to name.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from whyact import FeaturePolicyClassifier, load_demo
+    >>> from whyact.explanation.describe import describe
+    >>> demo = load_demo()
+    >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+    >>> text = describe(model.fit(demo.X[:80], demo.y[:80]), column_names=demo.column_names)
+    >>> text.startswith("5 features explain 80 demonstrations")
+    True
     """
     names = find_names(model, column_names)
     aligned = model.posterior_.aligned
     lines = [say_how_many(model, "feature")]
     for k in range(model.n_components_):
-        lines.append(f"  feature {k}: {say_looks(aligned.features['mean'][k], names, n_entries)}")
+        lines.append(f"  feature {k}: {say_looks(aligned.features.value[k], names, n_entries)}")
         rows = np.mean(model.substates_[:, k] > 0)
         lines.append(
             f"    -> {say_policy(model, k)}in {rows:.0%} of the rows, found in {aligned.presence[k]:.0%} of the draws"
@@ -24,14 +48,20 @@ def describe(model, *, column_names=None, n_entries: int = 4) -> str:
     return "\n".join(lines)
 
 
-def find_names(model, column_names):
-    """Names of the columns of X."""
+def find_names(model: Any, column_names: Sequence[str] | None = None) -> Sequence[str]:
+    """Names of the columns of X: as given, as in the data frame that the model was fitted to, or x0, x1, ..."""
     if column_names is not None:
         return column_names
-    return getattr(model, "feature_names_in_", [f"x{d}" for d in range(model.n_features_in_)])
+    return name_columns(getattr(model, "feature_names_in_", None), model.n_features_in_)
 
 
-def say_how_many(model, what: str) -> str:
+def name_columns(names: np.ndarray | None, n_columns: int) -> Sequence[str]:
+    """The names of columns, or x0, x1, ... if they have none."""
+    return [f"x{d}" for d in range(n_columns)] if names is None else list(names)
+
+
+def say_how_many(model: Any, what: str) -> str:
+    """How many there are, and how sure that is."""
     count = model.n_components_
     probability = model.posterior_.n_features_probabilities[count]
     return (
@@ -40,30 +70,30 @@ def say_how_many(model, what: str) -> str:
     )
 
 
-def find_strongest(entries) -> list[int]:
+def find_strongest(entries: np.ndarray) -> list[int]:
     """The entries worth naming, strongest first."""
     order = np.argsort(-np.abs(entries))
     return [d for d in order if abs(entries[d]) > WORTH_NAMING * abs(entries[order[0]])]
 
 
-def say_looks(entries, names, n_entries: int, form: str = "{:.2f}") -> str:
+def say_looks(entries: np.ndarray, names: Sequence[str], n_entries: int, form: str = "{:.2f}") -> str:
     """Name the strongest entries with their values."""
     named = find_strongest(entries)
     rest = f" and {len(named) - n_entries} more" if len(named) > n_entries else ""
     return ", ".join(f"{names[d]} {form.format(entries[d])}" for d in named[:n_entries]) + rest
 
 
-def name_strongest(entries, names, n_entries: int) -> str:
+def name_strongest(entries: np.ndarray, names: Sequence[str], n_entries: int) -> str:
     """Name the strongest entries, in few words."""
     named = find_strongest(entries)
     return ", ".join(str(names[d]) for d in named[:n_entries]) + (", ..." if len(named) > n_entries else "")
 
 
-def say_policy(model, k: int) -> str:
+def say_policy(model: Any, k: int) -> str:
     """Name the favourite action of a feature or cluster with its interval; nothing if no action was ever seen."""
     if not len(model.classes_):
         return ""
     aligned = model.posterior_.aligned
-    best = int(np.argmax(aligned.policies["mean"][k]))
-    mean, low, high = (aligned.policies[name][k, best] for name in ("mean", "low", "high"))
+    best = int(np.argmax(aligned.policies.value[k]))
+    mean, low, high = (numbers[k, best] for numbers in aligned.policies)
     return f"{model.classes_[best]} with {mean:.2f} ({aligned.interval:.0%} interval {low:.2f} to {high:.2f}); "

@@ -1,6 +1,15 @@
-"""How much each feature speaks for each action."""
+"""How much each feature favours each action.
 
-from typing import TYPE_CHECKING, NamedTuple
+In one draw, with substates s and policies phi, the probability of action u is
+
+    p(u) = c q(u) + (1 - c) / U,   q(u) proportional to m(u)^tau,   m(u) = sum_k s_k phi_k(u),
+
+c the familiarity of the row (Eq. (model::mixture) for c = tau = 1). Feature k's term is c q(u) s_k phi_k(u) / m(u), and
+the rest, (1 - c) / U, belongs to what is unfamiliar. The terms add up to p(u), and so do their averages over draws,
+once the features of each draw are matched to those of the chosen one.
+"""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,32 +20,29 @@ if TYPE_CHECKING:
     from whyact.sampler.new_rows import Rounds
 
 
-class Estimate(NamedTuple):
-    """Numbers with their intervals, arrays of one shape."""
-
-    value: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
 def find_terms(
-    substates: np.ndarray, shares: np.ndarray, policies: np.ndarray, decisiveness: float, labels: np.ndarray, n_labels
+    substates: np.ndarray,
+    shares: np.ndarray,
+    policies: np.ndarray,
+    decisiveness: float,
+    labels: np.ndarray,
+    n_labels: int,
 ) -> np.ndarray:
-    """How much each feature speaks for each action in one draw, (..., n_labels + 2, U).
+    """How much each feature favours each action in one draw, (..., n_labels + 2, U).
 
     `substates` (..., K) and the familiar shares (...) of any rows; `labels` (K,) tell which feature of the chosen draw
     each one is, -1 for none. Rows without any feature come with a share of zero.
     """
     n_actions = policies.shape[1]
-    spoken = substates[..., None] * policies
-    votes = spoken.sum(axis=-2)  # m(u)
+    contributions = substates[..., None] * policies
+    votes = contributions.sum(axis=-2)  # m(u)
     total = votes.sum(axis=-1, keepdims=True)
     mixture = sharpen(np.where(total > 0, votes / np.where(total > 0, total, 1.0), 1.0 / n_actions), decisiveness)
     # q(u) / m(u): where nothing speaks for an action, no feature does
     per_vote = shares[..., None] * mixture / np.where(votes > 0, votes, np.inf)
     terms = np.zeros((*shares.shape, n_labels + 2, n_actions))
     for k, label in enumerate(labels):
-        terms[..., label if label >= 0 else n_labels, :] += spoken[..., k, :] * per_vote
+        terms[..., label if label >= 0 else n_labels, :] += contributions[..., k, :] * per_vote
     terms[..., -1, :] = ((1.0 - shares) / n_actions)[..., None]
     return terms
 

@@ -3,47 +3,33 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
 from whyact.explanation.counterfactual import Counterfactual
-from whyact.explanation.terms import Estimate
+from whyact.intervals import Interval
 from whyact.prediction import FAMILIAR
 
 if TYPE_CHECKING:
-    pass
+    import pandas
 
-# Terms for the action below this share of its probability are not worth telling, nor terms against it below this.
+# Terms for the action below this share of its probability are not mentioned, nor terms against it below this.
 WORTH_TELLING = 0.05
-
-
 N_AGAINST = 2
-
-
-# A feature is present in the chosen draw from this substate on; it is told how probable its presence is below that.
+# A feature is present in the chosen draw from this substate on; below this presence its probability is mentioned.
 LEAST_SUBSTATE = 0.01
-
-
 SURELY_PRESENT = 0.95
-
-
-# What is left of an observation is worth telling beyond so many standard deviations of the noise.
+# What is left of an observation is mentioned if it exceeds this many standard deviations of the noise.
 BEYOND_NOISE = 3.0
-
-
 N_UNEXPLAINED = 3
-
-
-# Two substates that look alike get more decimals, up to so many.
+# Two substates that look the same get more decimals, up to this many.
 MAX_DECIMALS = 6
-
-
 OTHER, UNFAMILIAR = "other", "unfamiliar"
 
 
 class Neighbour(NamedTuple):
-    """A demonstration that the features see as much the same."""
+    """A demonstration that looks similar to the features."""
 
     row: int  # of `observations_`
     distance: float  # between what the features make up for both, in the unit of `components_`
@@ -66,7 +52,7 @@ class Explanation:
     """The reasons for one prediction.
 
     Parts and what is unexplained are in the unit of the observations. With `scale_columns=True` the lowest value of
-    each column was taken off, which belongs to no feature: the observation is column_low_ + all parts + unexplained.
+    each column was subtracted, which belongs to no feature: the observation is column_low_ + all parts + unexplained.
     Distances to demonstrations are then in shares of the columns' ranges, as `components_` are.
 
     Attributes
@@ -75,14 +61,14 @@ class Explanation:
         Which row of X.
     action : label
         The most probable action.
-    probabilities : Estimate of arrays (U,)
+    probabilities : Interval of arrays (U,)
         What `predict_proba` says, with the interval over draws.
     familiarity : float
-        What `familiarity` says; 0 if nothing is observed, though the features have their terms nonetheless.
-    terms : Estimate of arrays (K + 2, U)
-        How much each feature of `components_` speaks for each action; then the features of other draws that match none
-        of them; then what is unfamiliar. The values add up to `probabilities`. With prediction="map" they are those of
-        the chosen draw; the intervals are over all draws nonetheless.
+        What `familiarity` says; 0 if nothing is observed, even though the features still have their terms.
+    terms : Interval of arrays (K + 2, U)
+        How much each feature of `components_` favours each action; then the features of other draws that match none
+        of them; then the unfamiliar part. The values add up to `probabilities`. With prediction="map" they are those of
+        the chosen draw; the intervals are still over all draws.
     substates : array (K,)
         How much of each feature is in the row, given the chosen draw: what `transform` says.
     presence : array (K,)
@@ -92,16 +78,27 @@ class Explanation:
     unexplained : array (D,)
         The observation without all parts (and without column_low_, if there is one); NaN where it is missing.
     nearest : tuple of Neighbour
-        The demonstrations most alike, nearest first.
+        The most similar demonstrations, nearest first.
     counterfactual : Counterfactual or None
-        None if no substates make the chosen draw act otherwise.
+        None if no change of the substates changes the action.
+    vocabulary : Vocabulary
+        How to name things in the text.
+
+    Examples
+    --------
+    >>> from whyact import FeaturePolicyClassifier, load_demo
+    >>> demo = load_demo()
+    >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+    >>> one = model.fit(demo.X[:80], demo.y[:80]).explain(demo.X[80:])[0]
+    >>> one.terms.value.shape, one.parts.shape
+    ((7, 5), (6, 36))
     """
 
     row: int
     action: Any
-    probabilities: Estimate
+    probabilities: Interval
     familiarity: float
-    terms: Estimate
+    terms: Interval
     substates: np.ndarray
     presence: np.ndarray
     parts: np.ndarray
@@ -127,8 +124,24 @@ class Explanation:
         return "\n  ".join(sentence for sentence in sentences if sentence)
 
 
-class Explanations(Sequence):
-    """The reasons for some predictions, one `Explanation` a row."""
+class Explanations(Sequence[Explanation]):
+    """The reasons for some predictions, one `Explanation` per row; printing them shows them as text.
+
+    Parameters
+    ----------
+    explanations : list of Explanation
+
+    Examples
+    --------
+    >>> from whyact import FeaturePolicyClassifier, load_demo
+    >>> demo = load_demo()
+    >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+    >>> reasons = model.fit(demo.X[:80], demo.y[:80]).explain(demo.X[80:83])
+    >>> reasons
+    <Explanations of 3 rows>
+    >>> list(reasons.to_frame().columns[:4])
+    ['row', 'source', 'action', 'term']
+    """
 
     def __init__(self, explanations: list[Explanation]):
         self._explanations = explanations
@@ -136,9 +149,15 @@ class Explanations(Sequence):
     def __len__(self) -> int:
         return len(self._explanations)
 
-    def __getitem__(self, which):
+    @overload
+    def __getitem__(self, which: int) -> Explanation: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> "Explanations": ...
+
+    def __getitem__(self, which: int | slice) -> "Explanation | Explanations":
         found = self._explanations[which]
-        return Explanations(found) if isinstance(which, slice) else found
+        return Explanations(found) if isinstance(found, list) else found
 
     def __str__(self) -> str:
         return "\n".join(str(explanation) for explanation in self)
@@ -146,15 +165,18 @@ class Explanations(Sequence):
     def __repr__(self) -> str:
         return f"<Explanations of {len(self)} rows>"
 
-    def to_frame(self):
-        """Return a `pandas.DataFrame` with one line for each row, source (feature, ...) and action.
+    def to_frame(self) -> "pandas.DataFrame":
+        """All terms as a table, with one line for each row, source (feature, ...) and action.
 
-        `term` with its interval `low`, `high`; `substate` and `presence` of the feature, missing for other sources. The
-        terms of one row and action add up to its probability.
+        Returns
+        -------
+        pandas.DataFrame
+            `term` with its interval `low`, `high`; `substate` and `presence` of the feature, missing for other sources.
+            The terms of one row and action add up to its probability.
         """
-        import pandas as pd
+        import pandas  # half a second, which those who only read the text need not wait for
 
-        lines: dict[str, list] = {
+        lines: dict[str, list[Any]] = {
             name: [] for name in ("row", "source", "action", "term", "low", "high", "substate", "presence")
         }
         for one in self:
@@ -167,25 +189,29 @@ class Explanations(Sequence):
                 lines[name] += numbers.ravel().tolist()
             for name, numbers in (("substate", one.substates), ("presence", one.presence)):
                 lines[name] += np.repeat(np.append(numbers, [np.nan, np.nan]), n_actions).tolist()
-        return pd.DataFrame(lines)
+        return pandas.DataFrame(lines)
 
 
-def say_estimate(estimate: Estimate, *where) -> str:
+def say_estimate(estimate: Interval, *where: int) -> str:
+    """One number of many with its interval."""
     value, low, high = (numbers[where] for numbers in estimate)
     return f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
 def say_share(probability: float) -> str:
+    """A share without false certainty."""
     return f"{probability:.0%}" if probability >= 0.005 else "less than 1%"
 
 
 def say_action(one: Explanation) -> str:
+    """The most probable action, and how familiar the row is."""
     return f"Row {one.row}: {say_probability(one)}; {one.familiarity:.0%} familiar."
 
 
 def say_probability(one: Explanation) -> str:
+    """The probability of the most probable action."""
     best = int(np.argmax(one.probabilities.value))
-    return f"{one.action} with {say_estimate(one.probabilities, best)}; intervals of {one.vocabulary.interval:.0%}"
+    return f"{one.action} with {say_estimate(one.probabilities, best)}; {one.vocabulary.interval:.0%} intervals"
 
 
 def say_unfamiliar(one: Explanation) -> str:
@@ -198,11 +224,12 @@ def say_unfamiliar(one: Explanation) -> str:
         why = f"unlike the demonstrations in that it holds no feature, {one.familiarity:.0%} familiar"
     else:
         why = f"unlike the demonstrations, {one.familiarity:.0%} familiar"
-    return f"Row {one.row}: {why}; no reason can be given that means much."
+    return f"Row {one.row}: {why}; no meaningful reason can be given."
 
 
 def say_action_nonetheless(one: Explanation) -> str:
-    return f"Most probable nonetheless: {say_probability(one)}."
+    """The most probable action of a row that is unlike the demonstrations."""
+    return f"Still the most probable action: {say_probability(one)}."
 
 
 def say_present(one: Explanation) -> str:
@@ -226,7 +253,8 @@ def say_presence(substate: float, presence: float) -> str:
 
 
 def name_sources(one: Explanation) -> list[str]:
-    return [*(f"feature {k}" for k in range(len(one.substates))), "other features", "what is unfamiliar"]
+    """What terms can come from."""
+    return [*(f"feature {k}" for k in range(len(one.substates))), "other features", "the unfamiliar part"]
 
 
 def find_reasons_for(one: Explanation) -> list[int]:
@@ -236,20 +264,22 @@ def find_reasons_for(one: Explanation) -> list[int]:
 
 
 def find_reasons_against(one: Explanation) -> list[tuple[int, int]]:
-    """The features that speak for another action, and for which most, most first."""
-    terms = one.terms.value[:-1].copy()  # what is unfamiliar speaks for all alike
+    """The features that favour another action, each with the action it favours most, strongest first."""
+    terms = one.terms.value[:-1].copy()  # the unfamiliar part speaks for all alike
     terms[:, int(np.argmax(one.probabilities.value))] = 0.0
     order = np.argsort(-terms.max(axis=1), kind="stable")
     return [(int(k), int(np.argmax(terms[k]))) for k in order if terms[k].max() >= WORTH_TELLING]
 
 
 def say_for(one: Explanation) -> str:
+    """The terms for the action."""
     best, sources = int(np.argmax(one.probabilities.value)), name_sources(one)
     told = (f"{say_estimate(one.terms, k, best)} from {sources[k]}" for k in find_reasons_for(one))
     return "For it: " + ", ".join(told) + "."
 
 
 def say_against(one: Explanation) -> str:
+    """The strongest terms against the action."""
     reasons, sources = find_reasons_against(one), name_sources(one)
     if not reasons:
         return ""
@@ -278,6 +308,7 @@ def say_rest(one: Explanation) -> str:
 
 
 def say_nearest(one: Explanation) -> str:
+    """The most similar demonstrations."""
     if not one.nearest:
         return ""
     told = (
@@ -301,6 +332,7 @@ def say_change(feature: int, before: float, after: float) -> str:
 
 
 def say_counterfactual(one: Explanation) -> str:
+    """The smallest change that would change the action."""
     found = one.counterfactual
     if found is None:
         return "No change of the substates would change it."

@@ -1,25 +1,47 @@
 """From a summary to one HTML file that needs no network.
 
-Names of columns and actions come from anywhere, so they are escaped in three places: by Jinja's autoescape in the
-markup, by `to_script_json` in the data for the JavaScript, and there by writing text, never markup. Should one slip
-through, the content security policy lets nothing run but the page's own script.
+Names of columns and actions can come from anywhere, so they are made harmless in three places: Jinja's autoescape
+handles the markup, `to_script_json` the data for the JavaScript, and the JavaScript writes text, never markup. Should
+one slip through, the content security policy lets only the page's own script run.
 """
 
 import base64
 import hashlib
 import re
+from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from whyact.report.drawings import Axis, band_path, line_path, number_ticks, png_address
-from whyact.report.plain import count_of, to_script_json
+from whyact.report.plain import Plain, count_of, to_script_json
 from whyact.report.words import say_accuracy, say_chains, say_number, say_rows, say_sureness
 
 
-def render(summary: dict) -> str:
-    """Return the page that shows what `summarise` gathered."""
+def render(summary: Plain) -> str:
+    """Make the page that shows what `summarise` gathered.
+
+    Parameters
+    ----------
+    summary : dict
+        What `summarise` returns.
+
+    Returns
+    -------
+    str
+        HTML that needs no network and no other file.
+
+    Examples
+    --------
+    >>> from whyact import FeaturePolicyClassifier, load_demo
+    >>> from whyact.report import render, summarise
+    >>> demo = load_demo()
+    >>> model = FeaturePolicyClassifier(n_burn_in=100, n_draws=50, n_chains=1, random_state=0).fit(demo.X, demo.y)
+    >>> page = render(summarise(model, title="What the driver reacts to"))
+    >>> "<h1><bdi>What the driver reacts to</bdi></h1>" in page
+    True
+    """
     script, style = read_resource("page.js"), read_resource("page.css")
     return (
         make_environment()
@@ -38,7 +60,7 @@ def render(summary: dict) -> str:
 
 
 def content_security_policy(script: str, style: str) -> str:
-    """Nothing may load or run, but this script, this style, and images within the page."""
+    """A policy under which nothing loads or runs except this script, this style, and images within the page."""
     return (
         f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -46,14 +68,18 @@ def content_security_policy(script: str, style: str) -> str:
 
 
 def digest(text: str) -> str:
+    """The SHA-256 of a script or style, as a content security policy names it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def read_resource(name: str) -> str:
+    """The text of a file in `templates`."""
     return (files("whyact.report") / "templates" / name).read_text(encoding="utf-8")
 
 
+@cache  # compiling the templates takes most of the time that a page takes
 def make_environment() -> Environment:
+    """Jinja with the templates, and the filters and functions that they use."""
     environment = Environment(
         loader=PackageLoader("whyact.report"),
         autoescape=True,
@@ -79,12 +105,12 @@ def make_environment() -> Environment:
 
 
 def mark_options(text: str) -> Markup:
-    """Set parameters and options of the command line apart, so that no line breaks within one."""
+    """Mark up parameters and command line options as code, so that no line breaks within one."""
     return Markup(re.sub(r"(?<![\w-])(--[a-z][a-z-]*( \d+)?|[a-z]+_[a-z]+)", r"<code>\1</code>", str(escape(text))))
 
 
 def format_percent(share: float) -> str:
-    """A share without false certainty: nothing is 0% or 100% by rounding alone."""
+    """A share in percent; rounding alone never makes it 0% or 100%."""
     if 0 < share < 0.01:
         return "less than 1%"
     if 0.99 < share < 1:
@@ -93,9 +119,10 @@ def format_percent(share: float) -> str:
 
 
 def format_number(value: float | None, digits: int = 3) -> str:
-    """A few digits; a real minus sign."""
+    """A number with a few significant digits and a real minus sign."""
     return "–" if value is None else f"{value:.{digits}g}".replace("-", "−")
 
 
 def format_places(value: float | None, places: int = 2) -> str:
+    """A number with a few decimal places and a real minus sign."""
     return "–" if value is None else f"{value:.{places}f}".replace("-", "−")

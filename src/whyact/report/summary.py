@@ -1,25 +1,30 @@
-"""What a report shows, as plain data: everything in it can be written as JSON, and is tested without a page."""
+"""What a report shows, as plain data that can be written as JSON and tested without a page."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-import whyact
+from whyact.estimators.feature_policy import FeaturePolicyClassifier
 from whyact.explanation.describe import WORTH_NAMING
-from whyact.posterior import DIAGNOSED, R_HAT_LIMIT
+from whyact.intervals import Interval
+from whyact.posterior import DIAGNOSED, R_HAT_LIMIT, Posterior
 from whyact.report.explorer import pack_explorer
 from whyact.report.layout import Layout, find_layout, name_columns
-from whyact.report.plain import spread_evenly, to_name, to_names, to_number, to_numbers
+from whyact.report.plain import Plain, spread_evenly, to_name, to_names, to_number, to_numbers
 from whyact.report.quality import measure_quality
+from whyact.version import __version__
 
-N_ENTRIES = 12  # strongest entries of a feature that are shown unfolded, if they are worth naming
-N_FOLDED = 48  # and so many more that can be unfolded,
-N_FOLDED_OF_ALL = 600  # but not more than so many of all features together
-ACTIONS_BUDGET = 100_000  # characters of the page for the names of the actions, which each feature repeats
+N_ENTRIES = 12  # strongest entries of a feature that are always shown, if they are worth naming,
+N_FOLDED = 48  # and how many more can be unfolded,
+N_FOLDED_OF_ALL = 600  # with this limit for all features together
+ACTIONS_BUDGET = 100_000  # characters that the names of the actions may take on the page; each feature repeats them
 N_PANELS = 12  # images or curves of a feature,
-N_PANELS_OF_ALL = 240  # and not more than so many of all features together, but two of each
+N_PANELS_OF_ALL = 240  # with this limit for all features together, but at least two of each
 N_TRACE_POINTS = 150
+NUMBERS = ("mean", "low", "high")  # what an interval of aligned features consists of
 N_CURVE_POINTS = 200
 MAX_DEMONSTRATIONS = 2000
 
@@ -28,24 +33,24 @@ CITATION = (
 )
 QUANTITIES = {
     "n_features": "number of features",
-    "noise_variance": "noise in the observations (its variance)",
+    "noise_variance": "noise in the observations (variance)",
     "log_joint": "how well everything fits together (log joint density)",
-    "n_active": "entries of the features that are not zero",
+    "n_active": "non-zero entries of the features",
     "log_action_likelihood": "how well the actions are explained (log likelihood)",
 }
 
 
 def summarise(
-    model,
+    model: FeaturePolicyClassifier,
     *,
-    shape=None,
+    shape: Sequence[int] | None = None,
     kind: str | None = None,
     origin: str = "upper",
-    test=None,
+    test: tuple[Any, Any] | None = None,
     title: str | None = None,
     source: str | None = None,
     max_demonstrations: int = MAX_DEMONSTRATIONS,
-) -> dict:
+) -> Plain:
     """Gather what the page about a fitted model shows.
 
     Parameters
@@ -53,32 +58,44 @@ def summarise(
     model : FeaturePolicyClassifier
         Fitted.
     shape : tuple of int or None, default=None
-        What a row of X is: (rows, columns) of an image, (2, rows, columns) of a frame and its difference to the one
-        before, (channels, rows, columns); for curves (moments,) or (channels, moments).
+        What a row of X is: (rows, columns) of an image; (2, rows, columns) of a frame and its difference from the
+        previous one; (channels, rows, columns); for curves (time steps,) or (channels, time steps).
     kind : {"bars", "image", "curve"} or None, default=None
-        How features are drawn. None: images if there is a shape, else bars. "curve": columns are moments in time.
+        How features are drawn. None: as images if there is a shape, otherwise as bars. "curve": columns are steps in
+        time.
     origin : {"upper", "lower"}, default="upper"
         Where the first row of an image is drawn.
     test : tuple (X, y) or None, default=None
-        Demonstrations that the model has not learned from. None: quality is measured on those it has learned from,
-        and the page says that this is too optimistic. At most 2000 rows are predicted, evenly spread.
+        Demonstrations that the model did not learn from. None: quality is measured on those it learned from, and the
+        page says that this is too optimistic. At most 2000 rows, evenly spread, are predicted.
     title, source : str or None, default=None
         Heading of the page, and where the demonstrations come from.
     max_demonstrations : int, default=2000
-        At most so many demonstrations can be explored; fewer if the page would become too large.
+        How many demonstrations the page lets a reader explore at most; fewer if it would become too large.
 
     Returns
     -------
     dict
-        Lists, dicts, str, float, int, bool and None, no other type, and no float that is not finite.
+        Lists, dicts, str, finite float, int, bool and None only, so that it can be written as JSON.
+
+    Examples
+    --------
+    >>> from whyact import FeaturePolicyClassifier, load_demo
+    >>> from whyact.report import summarise
+    >>> demo = load_demo()
+    >>> model = FeaturePolicyClassifier(n_burn_in=100, n_draws=50, n_chains=1, random_state=0)
+    >>> summary = summarise(model.fit(demo.X[:80], demo.y[:80]), test=(demo.X[80:], demo.y[80:]), shape=(6, 6))
+    >>> len(summary["features"]) == model.n_components_
+    True
+    >>> summary["quality"]["n_rows"]
+    40
     """
-    if not hasattr(type(model), "policy"):  # the paper's alternatives have no policy for each feature
+    if not isinstance(model, FeaturePolicyClassifier):  # the alternatives of Sec. 2.4 have no policy for each feature
         raise TypeError(f"model must be a FeaturePolicyClassifier, got {type(model).__name__}.")
     check_is_fitted(model)
     if max_demonstrations < 1:
         raise ValueError(f"max_demonstrations must be at least 1, got {max_demonstrations!r}.")
-    observations = np.asarray(model.observations_)
-    layout = find_layout(observations.shape[1], shape, kind, origin)
+    layout = find_layout(model.n_features_in_, shape, kind, origin)
     columns = name_columns(model, layout)
     return {
         "title": to_name(title or ("Why the teacher acts" if len(model.classes_) else "What the teacher sees")),
@@ -87,7 +104,7 @@ def summarise(
         "origin": layout.origin,
         "is_scaled": hasattr(model, "column_range_"),
         "feature_values": str(model.posterior_.feature_values),
-        "actions": to_names(np.asarray(model.classes_).tolist(), ACTIONS_BUDGET // max(int(model.n_components_), 1)),
+        "actions": to_names(model.classes_.tolist(), ACTIONS_BUDGET // max(model.n_components_, 1)),
         "number": summarise_number(model),
         "features": summarise_features(model, layout, columns),
         "quality": measure_quality(model, test),
@@ -98,19 +115,18 @@ def summarise(
     }
 
 
-def summarise_number(model) -> dict:
-    """The number of features and P(K)."""
+def summarise_number(model: FeaturePolicyClassifier) -> Plain:
+    """The number of features K, and P(K)."""
     probabilities = model.posterior_.n_features_probabilities
     draws = model.posterior_.traces["n_features"]
     low, high = np.quantile(draws, [0.05, 0.95], method="inverted_cdf")
-    count = int(model.n_components_)
-    limit = model.get_params().get("max_features")
+    count = model.n_components_
     return {
         "count": count,
-        "probability": float(probabilities.get(count, 0.0)),
-        "most_allowed": None if limit is None else int(limit),
-        "probabilities": [{"count": int(k), "probability": float(probabilities[k])} for k in sorted(probabilities)],
-        "most_frequent": int(model.posterior_.modal_n_features),
+        "probability": probabilities.get(count, 0.0),
+        "most_allowed": None if model.max_features is None else int(model.max_features),
+        "probabilities": [{"count": k, "probability": probabilities[k]} for k in sorted(probabilities)],
+        "most_frequent": model.posterior_.modal_n_features,
         "low": int(low),
         "high": int(high),
         "is_growing": model.posterior_.growth() is not None,
@@ -120,16 +136,16 @@ def summarise_number(model) -> dict:
 # --- features -----------------------------------------------------------------------------------------------
 
 
-def summarise_features(model, layout: Layout, columns: list[str]) -> list[dict]:
-    """One dict a feature: how it looks, what it makes the teacher do, how often it is present, how sure that is."""
-    n_features = int(model.n_components_)
+def summarise_features(model: FeaturePolicyClassifier, layout: Layout, columns: list[str]) -> list[Plain]:
+    """One dict per feature: what it looks like, what it makes the teacher do, how often it is present, how sure."""
+    n_features = model.n_components_
     n_folded = min(N_FOLDED, N_FOLDED_OF_ALL // max(n_features, 1)) if layout.kind == "bars" else 0
     max_panels = max(2, min(N_PANELS, N_PANELS_OF_ALL // max(n_features, 1)))
     return [
         {
             "index": k,
             "presence": float(model.posterior_.aligned.presence[k]),
-            **summarise_substates(np.asarray(model.substates_)[:, k]),
+            **summarise_substates(model.substates_[:, k]),
             **summarise_entries(model.posterior_.aligned.features, k, columns, N_ENTRIES + n_folded),
             "n_panels": len(layout.panels),
             "panels": summarise_panels(model.posterior_.aligned.features, k, layout, max_panels),
@@ -139,7 +155,8 @@ def summarise_features(model, layout: Layout, columns: list[str]) -> list[dict]:
     ]
 
 
-def summarise_substates(substates: np.ndarray) -> dict:
+def summarise_substates(substates: np.ndarray) -> Plain:
+    """In how many demonstrations a feature is present, and how strong it typically is there."""
     present = substates > 0
     return {
         "prevalence": float(present.mean()),
@@ -147,9 +164,9 @@ def summarise_substates(substates: np.ndarray) -> dict:
     }
 
 
-def summarise_entries(features: dict, k: int, columns: list[str], n_entries: int) -> dict:
-    """The strongest entries with their intervals, strongest first, and how strong the others are at most."""
-    mean = features["mean"][k]
+def summarise_entries(features: Interval, k: int, columns: list[str], n_entries: int) -> Plain:
+    """The strongest entries with their intervals, strongest first, and the strength of the strongest other one."""
+    mean = features.value[k]
     order = np.argsort(-np.abs(mean), kind="stable")
     weaker = order[n_entries:]
     entries = [{"name": columns[d], **estimate(features, (k, d))} for d in order[:n_entries]]
@@ -160,11 +177,11 @@ def summarise_entries(features: dict, k: int, columns: list[str], n_entries: int
     }
 
 
-def summarise_panels(features: dict, k: int, layout: Layout, max_panels: int) -> list[dict]:
-    """What is needed to draw the feature as images or curves: its strongest panels, in their order."""
+def summarise_panels(features: Interval, k: int, layout: Layout, max_panels: int) -> list[Plain]:
+    """What is needed to draw the feature as images or curves: its strongest panels, in their original order."""
     if layout.kind == "bars":
         return []
-    panels = {name: layout.split(features[name][k]) for name in ("mean", "low", "high")}
+    panels = {name: layout.split(numbers[k]) for name, numbers in zip(NUMBERS, features, strict=True)}
     strength = np.abs(panels["mean"]).reshape(len(layout.panels), -1).max(axis=1)
     chosen = np.sort(np.argsort(-strength, kind="stable")[:max_panels])
     if layout.kind == "image":
@@ -180,33 +197,34 @@ def summarise_panels(features: dict, k: int, layout: Layout, max_panels: int) ->
 
 
 def shorten_curve(values: np.ndarray) -> np.ndarray:
-    """Average a long curve piece by piece, so that no peak falls between two points."""
+    """Average a long curve piece by piece, so that no peak is lost between two points."""
     starts = spread_evenly(len(values), N_CURVE_POINTS)
     return np.add.reduceat(values, starts) / np.diff(np.append(starts, len(values)))
 
 
-def summarise_policy(model, k: int) -> list[dict]:
-    """Probability of each action where the feature is alone, with its interval; nothing if no action was ever seen."""
+def summarise_policy(model: FeaturePolicyClassifier, k: int) -> list[Plain]:
+    """Probability of each action when only this feature is present, with its interval; empty without actions."""
     policies = model.posterior_.aligned.policies
     return [{"action": u, **estimate(policies, (k, u))} for u in range(len(model.classes_))]
 
 
-def estimate(summary: dict, place: tuple[int, int]) -> dict:
-    return {name: float(summary[name][place]) for name in ("mean", "low", "high")}
+def estimate(summary: Interval, place: tuple[int, int]) -> Plain:
+    """One number of an aligned summary, with its interval."""
+    return {name: float(numbers[place]) for name, numbers in zip(NUMBERS, summary, strict=True)}
 
 
 # --- chains and settings ------------------------------------------------------------------------------------
 
 
-def summarise_diagnostics(posterior, has_actions: bool = True) -> dict:
+def summarise_diagnostics(posterior: Posterior, has_actions: bool = True) -> Plain:
     """Whether the chains agree, in words, numbers and traces."""
     can_tell = posterior.n_chains > 1 and posterior.n_draws >= 4
     table = posterior.diagnostics()
     return {
         "verdict": ("agree" if posterior.chains_agree else "disagree") if can_tell else "unknown",
         "sentence": posterior.agreement(),
-        "n_chains": int(posterior.n_chains),
-        "n_draws": int(posterior.n_draws),
+        "n_chains": posterior.n_chains,
+        "n_draws": posterior.n_draws,
         "r_hat_limit": R_HAT_LIMIT,
         "quantities": [
             {
@@ -223,22 +241,23 @@ def summarise_diagnostics(posterior, has_actions: bool = True) -> dict:
 
 
 def thin_trace(trace: np.ndarray) -> np.ndarray:
+    """As many points of a trace (chain, draw) as are drawn."""
     return trace[:, spread_evenly(trace.shape[1], N_TRACE_POINTS)]
 
 
-def summarise_fit(model) -> dict:
+def summarise_fit(model: FeaturePolicyClassifier) -> Plain:
     """How the model was fitted, and to what."""
-    observations, actions = np.asarray(model.observations_), np.asarray(model.actions_)
+    observations, actions = model.observations_, model.actions_
     defaults = {name: say_value(value) for name, value in type(model)().get_params().items()}
     parameters = [
         {"name": name, "value": say_value(value), "is_default": defaults.get(name) == say_value(value)}
         for name, value in model.get_params().items()
     ]
     return {
-        "version": whyact.__version__,
+        "version": __version__,
         "parameters": parameters,
         "n_rows": len(observations),
-        "n_columns": int(observations.shape[1]),
+        "n_columns": observations.shape[1],
         "n_missing_entries": int(np.isnan(observations).sum()),
         "n_missing_actions": int((actions < 0).sum()),
         "noise": float(np.sqrt(model.noise_variance_)),
@@ -247,6 +266,6 @@ def summarise_fit(model) -> dict:
     }
 
 
-def say_value(value) -> str:
-    """A parameter as text, without the address in memory that some objects show."""
+def say_value(value: Any) -> str:
+    """A parameter as text, without the memory address that some objects show."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))

@@ -1,1 +1,1 @@
-"""The exact Gibbs sampler of Sec. 4: one file a conditional, `sweep` puts them in order, `chain` runs them."""
+"""The exact Gibbs sampler of Sec. 4: one file per conditional, `sweep` puts them in order, `chain` runs them."""

@@ -1,13 +1,13 @@
-"""What a chain needs to know of a sampler: one small tuple for each model and way to sample it."""
+"""What a chain needs to know about a sampler: one small tuple for each model and way to sample it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from whyact.model import State
+from whyact.model import Demonstrations, State
 
 
 class Algorithm(NamedTuple):
-    """Plain functions of modules, which processes find by name.
+    """A sampler as plain functions of modules, which other processes find by name.
 
     A state begins with `substates` (K, N), `features` (K, D) and `policies` (K, any number of columns); single
     numbers follow. The target has `n_levels`, the number of values of a substate, and `observation_weight`.
@@ -20,3 +20,14 @@ class Algorithm(NamedTuple):
     merge: Callable[..., Any] | None = None  # in the burn-in: (rng, state, data, target, between_kernels) -> state
     anneals: bool = True  # whether the observation weight rises in the burn-in
     state: type = State
+
+
+class Problem(NamedTuple):
+    """What is given to the chains."""
+
+    data: Demonstrations
+    target: Any  # options and hyperpriors, flat for the kernels
+    priors: Any
+    algorithm: Algorithm
+    unit: float = 1.0  # what the observations were divided by
+    weight_scores: dict[Any, float] | None = None  # of the weights that were tried, if they were to be chosen

@@ -1,24 +1,24 @@
-"""The paper's own algorithm (Sec. 4.1 and 4.2), as the authors describe it.
+"""The published algorithm (Sec. 4.1 and 4.2), as the authors describe it.
 
-It shares the substates, the truncated normal, the indicators and the conjugate draws with the exact sampler. The rest
-is its own, and is kept as published even where it does not leave the posterior invariant:
+It shares the substates, the truncated normal, the indicators and the conjugate draws with the exact sampler. Everything
+else is kept as published, even where it does not leave the posterior invariant:
 
-- weights are drawn given the activations, also those of inactive entries, from a truncated normal with the covariance
-  of active ones (so they are smaller than the prior has them); then activations are drawn given the weights;
-- births and deaths replace the features that only dimension d holds by Poisson many from the prior, or with P+ by one;
-  the acceptance compares the observations' likelihoods, not the actions';
-- every action has N_t indicators, which makes the policies too sure;
-- features whose entries correlate by more than T_corr are merged, in every sweep;
+- all weights are drawn given the activations, those of inactive entries from a truncated normal with the covariance of
+  active ones (which makes them smaller than under the prior); then activations are drawn given the weights;
+- births and deaths replace the features that only dimension d holds by a Poisson number of new ones from the prior, or
+  with probability P+ by one; the acceptance compares the likelihoods of the observations, not of the actions;
+- every action has N_t indicators, which makes the policies too certain;
+- features whose entries correlate by more than T_corr are merged in every sweep;
 - newborn features are appended.
 
-Misprints that cannot be meant are corrected: the mean of the weights; the halves in the conditional of gamma_w, in
+Misprints that cannot be intended are corrected: the mean of the weights; the halves in the conditional of gamma_w, in
 which only active weights count; the share of each level in the slab; the Dirichlet of the policies.
 
-The paper leaves open, and we chose: the sections' order as that of a sweep, with merging at its end; Gamma proposals
-around the present value, with the shapes below; what becomes of the substates (summed, at most one) and of the weights
-(averaged where both are active) of merged features; and, as in the exact sampler, uniform actions for a row without
-features, a Beta(1, 1) prior of the sparsity, Gamma distributions with shape and rate. beta_a is proposed from its
-prior, which is how we remember Knowles & Ghahramani.
+The paper leaves some choices open. We took: the order of its sections as the order of a sweep, with merging at the end;
+Gamma proposals around the present value, with the shapes below; for merged features, substates that are summed (at most
+one) and weights that are averaged where both are active; and, as in the exact sampler, uniform actions for a row
+without features, a Beta(1, 1) prior of the sparsity, and Gamma distributions with shape and rate. beta_a is proposed
+from its prior, as we remember Knowles & Ghahramani to do.
 """
 
 import math
@@ -49,7 +49,7 @@ from whyact.sampler.settings import AsPublished
 from whyact.sampler.substates import draw_substates
 from whyact.sampler.sweep import SweepInfo
 
-# Shapes of the Gamma proposals: steps of 3% for the noise, whose conditionals are as narrow, and of 30% for alpha_phi.
+# Shapes of the Gamma proposals: steps of 3% for the noise, as narrow as its conditionals, and of 30% for alpha_phi.
 NOISE_PROPOSAL_SHAPE = 1000.0
 POLICY_PROPOSAL_SHAPE = 10.0
 
@@ -61,8 +61,8 @@ POLICY_PROPOSAL_SHAPE = 10.0
 def draw_weights(rng, substates, features, scale, weight_scale, data, target):
     """Draw the weights W of all entries given the activations.
 
-    `features` = A * W is brought up to date in place. An inactive entry has no residual to fit, but the same
-    covariance, as the paper has it.
+    `features` = A * W is updated in place. As in the paper, an inactive entry has no residual to fit, but the same
+    covariance as an active one.
     """
     n_features, n_dimensions = features.shape
     projections = np.dot(substates, data.observations)  # S'Z
@@ -88,7 +88,7 @@ def draw_weights(rng, substates, features, scale, weight_scale, data, target):
 def draw_activations_of_dimension(rng, d, substates, features, weights, n_active, column, scale, concentration, data):
     """Draw a_kd given w_kd for every feature that is active elsewhere, Eq. (inf::activations).
 
-    `column` holds the residuals z_d - S f_d, zero where missing, and is kept up to date.
+    `column` holds the residuals z_d - S f_d, zero where missing, and is updated.
     """
     n_rows = substates.shape[1]
     n_dimensions = features.shape[1]
@@ -140,6 +140,7 @@ def residuals_of_dimension(d, substates, features, data):
 
 @kernel
 def log_poisson(count, rate):
+    """Log probability of a Poisson count."""
     return count * math.log(rate) - rate - math.lgamma(count + 1.0)
 
 
@@ -156,7 +157,7 @@ def log_proposal_over_prior(count, rate, birth_probability):
 def propose_births(
     rng, d, substates, features, policies, weights, n_active, column, scale, weight_scale, state, data, target, moves
 ):
-    """Replace the features that only dimension d holds by new ones from the prior; return all that changed.
+    """Propose to replace the features that only dimension d holds by new ones from the prior; return what may change.
 
     Accepted with the ratio of the observations' likelihoods, times that of the P+ mixture to the prior.
     """
@@ -216,7 +217,7 @@ def propose_births(
 def draw_activations_and_births(
     rng, substates, features, policies, weights, scale, weight_scale, state, data, target, moves
 ):
-    """For each dimension, draw the activations of the features there, then propose new ones."""
+    """For each dimension, draw the activations, then propose new features."""
     n_active = count_active(features)
     n_births = 0
     n_deaths = 0
@@ -293,12 +294,14 @@ def propose_around(rng, value, shape):
 
 @kernel
 def log_density_noise_shape_given_rate(shape, variance, rate, target):
+    """Log density of alpha_sigma given sigma^2 and beta_sigma."""
     log_prior = (target.noise_shape_shape - 1.0) * math.log(shape) - target.noise_shape_rate * shape
     return log_prior + shape * (math.log(rate) - math.log(variance)) - math.lgamma(shape)
 
 
 @kernel
 def log_density_noise_rate(rate, variance, shape, target):
+    """Log density of beta_sigma given sigma^2 and alpha_sigma."""
     log_prior = (target.noise_rate_shape - 1.0) * math.log(rate) - target.noise_rate_rate * rate
     return log_prior + shape * math.log(rate) - rate / variance
 
@@ -306,9 +309,9 @@ def log_density_noise_rate(rate, variance, shape, target):
 @kernel
 def draw_noise_as_published(rng, squares, shape, rate, observation_weight, data, target):
     """Draw sigma^2 from its inverse Gamma; move alpha_sigma and beta_sigma by a Metropolis step each."""
-    weight = 0.5 * observation_weight
+    half_weight = 0.5 * observation_weight
     squares = floor_at_rounding(squares, data)
-    variance = (rate + weight * squares) / rng.standard_gamma(shape + weight * data.n_observed)
+    variance = (rate + half_weight * squares) / rng.standard_gamma(shape + half_weight * data.n_observed)
     proposed, log_ratio = propose_around(rng, shape, NOISE_PROPOSAL_SHAPE)
     log_ratio += log_density_noise_shape_given_rate(proposed, variance, rate, target)
     log_ratio -= log_density_noise_shape_given_rate(shape, variance, rate, target)
@@ -333,10 +336,10 @@ def draw_policy_concentration(rng, concentration, policies, target):
 
 
 @kernel
-def log_likelihood_ibp_concentration(concentration, mass, n_active, n_dimensions):
+def log_likelihood_ibp_concentration(concentration, ibp_mass, n_active, n_dimensions):
     """Log P(A | alpha, beta) as a function of beta, Eq. (ibp::infinitemodel)."""
     log_likelihood = len(n_active) * math.log(concentration)
-    log_likelihood -= mass * expected_features_per_mass(concentration, n_dimensions)
+    log_likelihood -= ibp_mass * expected_features_per_mass(concentration, n_dimensions)
     for k in range(len(n_active)):
         log_likelihood += math.lgamma(n_dimensions - n_active[k] + concentration)
         log_likelihood -= math.lgamma(n_dimensions + concentration)
@@ -348,14 +351,14 @@ def draw_ibp_as_published(rng, features, concentration, target):
     """Draw alpha_a from its Gamma conditional, then beta_a by a Metropolis step that proposes from the prior."""
     n_dimensions = features.shape[1]
     n_active = count_active(features)
-    mass = draw_ibp_mass(rng, len(features), n_dimensions, concentration, target)
+    ibp_mass = draw_ibp_mass(rng, len(features), n_dimensions, concentration, target)
     proposed = rng.standard_gamma(target.ibp_concentration_shape) / target.ibp_concentration_rate
     if proposed > 1e-300:
-        log_ratio = log_likelihood_ibp_concentration(proposed, mass, n_active, n_dimensions)
-        log_ratio -= log_likelihood_ibp_concentration(concentration, mass, n_active, n_dimensions)
+        log_ratio = log_likelihood_ibp_concentration(proposed, ibp_mass, n_active, n_dimensions)
+        log_ratio -= log_likelihood_ibp_concentration(concentration, ibp_mass, n_active, n_dimensions)
         if -rng.standard_exponential() < log_ratio:
             concentration = proposed
-    return mass, concentration
+    return ibp_mass, concentration
 
 
 # --- the sweep ------------------------------------------------------------------------------------------------------
@@ -401,7 +404,7 @@ def run_sweeps_as_published(rng, state, observation_weights, data, target, moves
 
 
 def start_as_published(rng: np.random.Generator, data: Demonstrations, target: Target, priors: Priors) -> State:
-    """Start with one feature, its activations drawn from the buffet as well."""
+    """Start with one feature whose activations, too, are drawn from the buffet."""
     state = start_from_prior(rng, data, target, priors)
     feature = draw_feature_from_buffet(
         rng, data.observations.shape[1], state.ibp_concentration, state.weight_scale, target.positive
@@ -409,12 +412,22 @@ def start_as_published(rng: np.random.Generator, data: Demonstrations, target: T
     return state._replace(features=feature[None])
 
 
-def run(rng, state, observation_weights, data, target, *, moves):
-    return run_sweeps_as_published(rng, state, observation_weights, data, target, moves)
+def run(
+    rng: np.random.Generator,
+    state: State,
+    observation_weights: np.ndarray,
+    data: Demonstrations,
+    target: Target,
+    *,
+    moves: AsPublished,
+) -> tuple[State, SweepInfo]:
+    """Run one sweep for each observation weight."""
+    state, info = run_sweeps_as_published(rng, state, observation_weights, data, target, moves)
+    return state, info
 
 
 def make_published(settings: AsPublished) -> Algorithm:
-    """The paper's own algorithm with these settings; it knows no annealing."""
+    """The published algorithm with these settings; it has no annealing."""
     return Algorithm(
         "run_sweeps_as_published", start_as_published, partial(run, moves=settings), log_joint, anneals=False
     )

@@ -7,10 +7,10 @@ R lambda / (kappa + 1), where kappa counts the singletons already there, and the
 conditional. A death is the mirror image.
 
 Features that no row holds say nothing about the data: given the rest, their number is Poisson and they follow the
-prior. They are drawn anew in one block; left to births and deaths, one with many active entries would linger.
+prior. They are all redrawn in one block; left to births and deaths, one with many active entries would linger.
 
-A new feature goes to a random place among the others. Were it appended, the order would tell the age, young features
-would be updated last, and a sweep in an order that depends on the state is not invariant (Geweke's test sees it).
+A new feature goes to a random place among the others. If it were appended, the order would reveal the age and young
+features would be updated last; a sweep in an order that depends on the state is not invariant (Geweke's test sees it).
 """
 
 import math
@@ -21,26 +21,26 @@ from whyact.sampler.compiling import kernel
 from whyact.sampler.decisive import log_gain_of_column, log_likelihood_of_mixtures, mix_rows
 from whyact.sampler.hyperparameters import expected_features_per_mass
 from whyact.sampler.policies import draw_dirichlet
-from whyact.sampler.substates import Voice, draw_level, log_level_mass
+from whyact.sampler.substates import ActionTerm, draw_level, log_sum_of_levels
 
 # Cells of levels in the coarse sum that rejects most proposals.
 CELLS_FOR_BOUND = 24
 
 
 @kernel
-def voice_of_row(n, spoken, totals, policy, data, target):
-    """Return what row n's action says about a feature that is not among the sums `spoken` and `totals`."""
+def action_term_of_row(n, contributions, totals, policy, data, target):
+    """What row n's action says about a feature that is not in the sums `contributions` and `totals`."""
     action = data.actions[n]
     if action < 0 or target.decisiveness != 1.0:
-        return Voice(0.0, 1.0, 0.0, 0.0, 1.0)
-    at_zero = spoken[n] / totals[n] if totals[n] > 0.0 else 1.0 / target.n_actions
-    return Voice(target.action_weight, at_zero, spoken[n], totals[n], policy[action])
+        return ActionTerm(0.0, 1.0, 0.0, 0.0, 1.0)
+    at_zero = contributions[n] / totals[n] if totals[n] > 0.0 else 1.0 / target.n_actions
+    return ActionTerm(target.action_weight, at_zero, contributions[n], totals[n], policy[action])
 
 
 @kernel
-def sum_voices(substates, policies, left_out, spoken, totals, data):
-    """Sum s_k phi_k(u) and s_k over the features, one of which may be left out."""
-    spoken[:] = 0.0
+def sum_contributions(substates, policies, left_out, contributions, totals, data):
+    """Fill in the sums of s_k phi_k(u) and of s_k over the features; one may be left out, -1 means none is."""
+    contributions[:] = 0.0
     totals[:] = 0.0
     for k in range(len(substates)):
         if k != left_out:
@@ -48,22 +48,24 @@ def sum_voices(substates, policies, left_out, spoken, totals, data):
                 if substates[k, n] > 0.0:
                     totals[n] += substates[k, n]
                     if data.actions[n] >= 0:
-                        spoken[n] += substates[k, n] * policies[k, data.actions[n]]
+                        contributions[n] += substates[k, n] * policies[k, data.actions[n]]
 
 
 @kernel
 def draw_sparsity(rng, alpha_zero, alpha_nonzero):
-    """Draw theta = P(s = 0), kept inside the open interval where rounding would put it on its border."""
+    """Draw theta = P(s = 0); it stays inside the open interval where rounding would put it on the border."""
     return min(max(rng.beta(alpha_zero, alpha_nonzero), 1e-300), 1.0 - 1e-16)
 
 
 @kernel
-def log_evidence(mass, residual, observed, weight, zero_prior, policy, spoken, totals, scale, data, target, stop_below):
+def log_evidence(
+    cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target, stop_below
+):
     """Log likelihood ratio of a singleton with its substates summed out; stops early once below `stop_below`.
 
-    `residual`, `spoken` and `totals` are without the feature. What a row can still add is bounded by its largest
-    likelihood ratio over s, then by a coarse sum, so most proposals are rejected after a few rows, at a cost that
-    hardly depends on the number of levels. The decision stays exact.
+    `residual`, `contributions` and `totals` are without the feature. What a row can still add is bounded by its largest
+    likelihood ratio over s, then by a coarse sum. So most proposals are rejected after a few rows, at a cost that
+    hardly depends on the number of levels, and the decision stays exact.
     """
     n_rows = len(residual)
     level_prior = (1.0 - zero_prior) / (target.n_levels - 1)
@@ -77,25 +79,27 @@ def log_evidence(mass, residual, observed, weight, zero_prior, policy, spoken, t
             if linear > 0.0:
                 s = min(linear / precision, 1.0)
                 best = s * (linear - 0.5 * precision * s)
-        voice = voice_of_row(n, spoken, totals, policy, data, target)
-        if voice.weight != 0.0:
-            if voice.total == 0.0:
-                gain = voice.policy / voice.at_zero
+        action_term = action_term_of_row(n, contributions, totals, policy, data, target)
+        if action_term.power != 0.0:
+            if action_term.total == 0.0:
+                gain = action_term.policy / action_term.at_zero
             else:
-                gain = (voice.spoken + voice.policy) / ((voice.total + 1.0) * voice.at_zero)
+                gain = (action_term.contributions + action_term.policy) / (
+                    (action_term.total + 1.0) * action_term.at_zero
+                )
             if gain > 1.0:
-                best += voice.weight * math.log(gain)
+                best += action_term.power * math.log(gain)
         bounds[n] = math.log(zero_prior + (1.0 - zero_prior) * math.exp(best)) if best < 700.0 else best
         bound += bounds[n]
-    # first with many levels in one cell, whose mass is bounded from above, then exactly
+    # first with many levels in one cell, whose weight is bounded from above, then exactly
     for width in (max(1, (target.n_levels - 1) // CELLS_FOR_BOUND), 1):
         for n in range(n_rows):
             if bound < stop_below:
                 return bound
-            voice = voice_of_row(n, spoken, totals, policy, data, target)
+            action_term = action_term_of_row(n, contributions, totals, policy, data, target)
             linear = scale * weight * residual[n] if observed[n] else 0.0
             own = precision if observed[n] else 0.0
-            finer = log_level_mass(mass, linear, own, target.n_levels, zero_prior, level_prior, voice, width)
+            finer = log_sum_of_levels(cells, linear, own, target.n_levels, zero_prior, level_prior, action_term, width)
             bound += finer - bounds[n]
             bounds[n] = finer
         if width == 1:
@@ -104,21 +108,23 @@ def log_evidence(mass, residual, observed, weight, zero_prior, policy, spoken, t
 
 
 @kernel
-def draw_column(rng, mass, column, residual, observed, weight, zero_prior, policy, spoken, totals, scale, data, target):
+def draw_column(
+    rng, cells, column, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target
+):
     """Draw the substates of a new singleton, given its sparsity."""
     level_prior = (1.0 - zero_prior) / (target.n_levels - 1)
     precision = scale * weight * weight
     for n in range(len(column)):
-        voice = voice_of_row(n, spoken, totals, policy, data, target)
+        action_term = action_term_of_row(n, contributions, totals, policy, data, target)
         linear = scale * weight * residual[n] if observed[n] else 0.0
         own = precision if observed[n] else 0.0
-        level = draw_level(rng, mass, linear, own, target.n_levels, zero_prior, level_prior, voice)
+        level = draw_level(rng, cells, linear, own, target.n_levels, zero_prior, level_prior, action_term)
         column[n] = level / (target.n_levels - 1)
 
 
 @kernel
 def insert_row(matrix, row, place):
-    """Return the matrix with `row` at `place`; what stood there moves to the end."""
+    """Return the matrix with `row` at `place`; the row that was there moves to the end."""
     grown = np.empty((len(matrix) + 1, matrix.shape[1]))
     grown[:-1] = matrix
     grown[-1] = row
@@ -147,7 +153,7 @@ def draw_weight(rng, weight_scale, positive):
 
 @kernel
 def draw_feature_from_buffet(rng, n_dimensions, concentration, weight_scale, positive):
-    """Draw one feature of the IBP: who takes the dish first, then who follows."""
+    """Draw one feature of the IBP: the dimension that takes the dish first, then those that follow."""
     feature = np.zeros(n_dimensions)
     left = rng.random() * expected_features_per_mass(concentration, n_dimensions)
     first = 0
@@ -166,11 +172,11 @@ def draw_feature_from_buffet(rng, n_dimensions, concentration, weight_scale, pos
 
 @kernel
 def draw_number_of_empty(rng, expected, room):
-    """Draw from a Poisson distribution, given that it is not above `room`."""
+    """Draw a Poisson number, given that it is at most `room`."""
     number = rng.poisson(expected)
     if number <= room:
         return number
-    # the chance of a second try may be small, so the rest is drawn from the sum
+    # another try may have little chance, so the number is drawn from the truncated sum
     total = 0.0
     term = 1.0
     for i in range(room + 1):
@@ -188,7 +194,7 @@ def draw_number_of_empty(rng, expected, room):
 
 @kernel
 def draw_empty_features(rng, substates, features, policies, state, target):
-    """Replace the features that no row holds by a fresh draw of them: Poisson many, from the prior."""
+    """Replace the features that no row holds by new ones from the prior; their number is Poisson."""
     n_rows = substates.shape[1]
     k = 0
     while k < len(features):
@@ -216,7 +222,7 @@ def draw_empty_features(rng, substates, features, policies, state, target):
 
 @kernel
 def fill_residual(d, residual, observed, substates, features, data):
-    """Fill in what all features leave over of dimension d, and in which rows it is observed."""
+    """Fill in the residual of dimension d after all features, and in which rows it is observed."""
     residual[:] = data.observations[:, d]
     for k in range(len(features)):
         if features[k, d] != 0.0:
@@ -229,7 +235,7 @@ def fill_residual(d, residual, observed, substates, features, data):
 
 @kernel
 def find_singleton(d, number, features, n_active):
-    """Place of a singleton of dimension d, counted from 0."""
+    """Place of the singleton with this number (from 0) in dimension d."""
     for k in range(len(features)):
         if n_active[k] == 1 and features[k, d] != 0.0:
             if number == 0:
@@ -242,18 +248,18 @@ def find_singleton(d, number, features, n_active):
 def draw_births_and_deaths(
     rng, substates, features, policies, scale, weight_scale, birth_rate, policy_concentration, data, target
 ):
-    """Try births and deaths in random dimensions; return the new substates, features, policies and two counts."""
+    """Try births and deaths in random dimensions; return substates, features, policies, and how many of each."""
     n_rows, n_dimensions = data.observations.shape
-    mass = np.empty(target.n_levels + 1)
+    cells = np.empty(target.n_levels + 1)
     n_births = 0
     n_deaths = 0
     residual = np.empty(n_rows)
     observed = np.empty(n_rows, np.bool_)
     column = np.empty(n_rows)
-    spoken = np.zeros(n_rows)
+    contributions = np.zeros(n_rows)
     totals = np.zeros(n_rows)
     n_active = np.zeros(len(features), np.int64)
-    # a decisive teacher's actions do not take part in the sums, but in the acceptance of the column drawn
+    # a decisive teacher's actions take no part in the sums, but in the acceptance of the column that is drawn
     is_decisive = target.decisiveness != 1.0
     mixtures = np.zeros((0, policies.shape[1]))
     most_to_gain = 0.0
@@ -264,7 +270,7 @@ def draw_births_and_deaths(
             for k in range(len(features)):
                 for d in range(n_dimensions):
                     n_active[k] += features[k, d] != 0.0
-            sum_voices(substates, policies, -1, spoken, totals, data)
+            sum_contributions(substates, policies, -1, contributions, totals, data)
             if is_decisive:
                 mixtures = mix_rows(substates, policies, -1)
                 most_to_gain = -target.action_weight * log_likelihood_of_mixtures(mixtures, data, target)
@@ -284,14 +290,15 @@ def draw_births_and_deaths(
             policy = draw_dirichlet(rng, np.full(policies.shape[1], policy_concentration))
             needed = log_uniform - math.log(birth_rate / (n_singletons + 1))
             evidence = log_evidence(
-                mass, residual, observed, weight, zero_prior, policy, spoken, totals, scale, data, target,
+                cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target,
                 needed - most_to_gain,
             )  # fmt: skip
             if evidence < needed - most_to_gain:
                 continue
             draw_column(
-                rng, mass, column, residual, observed, weight, zero_prior, policy, spoken, totals, scale, data, target
-            )
+                rng, cells, column, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data,
+                target,
+            )  # fmt: skip
             if is_decisive and evidence + log_gain_of_column(mixtures, column, policy, data, target) < needed:
                 continue
             newborn = np.zeros(n_dimensions)
@@ -309,7 +316,7 @@ def draw_births_and_deaths(
                 s = substates[dying, n]
                 n_nonzero += s > 0.0
                 residual[n] += s * features[dying, d]
-            sum_voices(substates, policies, dying, spoken, totals, data)
+            sum_contributions(substates, policies, dying, contributions, totals, data)
             changed = True
             zero_prior = draw_sparsity(
                 rng, target.sparsity_zero + n_rows - n_nonzero, target.sparsity_nonzero + n_nonzero
@@ -320,8 +327,8 @@ def draw_births_and_deaths(
                 others = mix_rows(substates, policies, dying)
                 allowed -= log_gain_of_column(others, substates[dying], policies[dying], data, target)
             evidence = log_evidence(
-                mass, residual, observed, features[dying, d], zero_prior, policies[dying].copy(), spoken, totals,
-                scale, data, target, allowed,
+                cells, residual, observed, features[dying, d], zero_prior, policies[dying].copy(), contributions,
+                totals, scale, data, target, allowed,
             )  # fmt: skip
             if evidence < allowed:
                 features = remove_row(features, dying)

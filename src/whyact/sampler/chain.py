@@ -1,12 +1,12 @@
 """Run several chains: each repeats the sweep, and keeps every `thin`-th draw (Sec. 4.2).
 
-A chain goes on in segments (rng, state) -> (rng, state, draws). Where a chain is cut does not change its draws, so
-neither does the number of processes, nor a stop in between: `Progress` is all that a run needs to go on.
+A chain runs in segments (rng, state) -> (rng, state, draws). Where a chain is cut does not change its draws, so
+neither does the number of processes, nor a stop in between: `Progress` is all that a run needs to continue.
 """
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import joblib
 import numpy as np
@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from whyact.model import Demonstrations
 from whyact.sampler.algorithm import Algorithm
-from whyact.sampler.draws import ChainDraws
+from whyact.sampler.draws import ChainDraws, Progress
 from whyact.sampler.exact import EXACT
 from whyact.sampler.interrupts import interrupts_between_kernels
 
@@ -24,23 +24,12 @@ SHARE_OF_ANNEALING = 2 / 3
 # Features are merged at these shares of the burn-in, if it is long enough to be worth it.
 SHARES_OF_MERGING = (2 / 3, 5 / 6, 0.95)
 SHORTEST_BURN_IN_WITH_MERGING = 300
-# A run has so many milestones, at which it may be stopped early; where they are does not depend on the clock.
+# Milestones of a run, at which it may be stopped early; where they are does not depend on the clock.
 N_MILESTONES = 20
 # Sweeps between two looks at the keyboard.
 SWEEPS_PER_CALL = 20
 # About how long the chains run between two reports of their progress.
 SECONDS_PER_SEGMENT = 1.0
-
-
-class Progress(NamedTuple):
-    """How far the chains are: all that they need to go on."""
-
-    n_done: int  # sweeps of each chain
-    n_total: int
-    states: list[Any]  # the present state of each chain
-    rngs: list[np.random.Generator]
-    chains: list[ChainDraws]  # the draws kept so far
-    at_milestone: bool = False
 
 
 def anneal(n_burn_in: int, observation_weight: float) -> np.ndarray:
@@ -49,9 +38,9 @@ def anneal(n_burn_in: int, observation_weight: float) -> np.ndarray:
     A chain started at full weight freezes with one to three features too many: a poor mode, not the model.
     """
     n_annealed = int(n_burn_in * SHARE_OF_ANNEALING)
-    weights = np.full(n_burn_in, observation_weight)
-    weights[:n_annealed] *= np.geomspace(COOLEST_SHARE, 1.0, n_annealed) if n_annealed else 1.0
-    return weights
+    observation_weights = np.full(n_burn_in, observation_weight)
+    observation_weights[:n_annealed] *= np.geomspace(COOLEST_SHARE, 1.0, n_annealed) if n_annealed else 1.0
+    return observation_weights
 
 
 def when_to_merge(n_burn_in: int) -> list[int]:
@@ -63,29 +52,29 @@ def when_to_merge(n_burn_in: int) -> list[int]:
 
 def run_segment(
     rng: np.random.Generator,
-    state,
-    weights: np.ndarray,
+    state: Any,
+    observation_weights: np.ndarray,
     first: int,
     n_burn_in: int,
     thin: int,
     data: Demonstrations,
-    target,
+    target: Any,
     algorithm: Algorithm = EXACT,
 ) -> tuple[np.random.Generator, Any, ChainDraws]:
-    """Run the sweeps `first` to `first + len(weights)` of a chain; keep every `thin`-th after the burn-in."""
+    """Run a chain from sweep `first` on, one for each observation weight; keep every `thin`-th after the burn-in."""
     merges = when_to_merge(n_burn_in) if algorithm.merge else []
     draws = ChainDraws(state, target.n_levels)
     done = 0
     with threadpool_limits(limits=1, user_api="blas"), interrupts_between_kernels() as deliver_interrupt:
-        while done < len(weights):
+        while done < len(observation_weights):
             sweep = first + done
             # up to the next merge, the end of the burn-in, or the next draw to keep
             if sweep < n_burn_in:
                 until = min(stop for stop in [*merges, n_burn_in] if stop > sweep)
             else:
                 until = sweep + thin - (sweep - n_burn_in) % thin
-            n_sweeps = min(until - sweep, SWEEPS_PER_CALL, len(weights) - done)
-            state, info = algorithm.run(rng, state, weights[done : done + n_sweeps], data, target)
+            n_sweeps = min(until - sweep, SWEEPS_PER_CALL, len(observation_weights) - done)
+            state, info = algorithm.run(rng, state, observation_weights[done : done + n_sweeps], data, target)
             deliver_interrupt()
             done += n_sweeps
             sweep += n_sweeps
@@ -105,15 +94,15 @@ def run_segment(
 def run_chains(
     seed: np.random.SeedSequence,
     data: Demonstrations,
-    target,
-    priors,
+    target: Any,
+    priors: Any,
     *,
     n_chains: int,
     n_burn_in: int,
     n_draws: int,
     thin: int,
     n_jobs: int | None = None,
-    starts: list | None = None,
+    starts: list[Any] | None = None,
     algorithm: Algorithm = EXACT,
     resumed: Progress | None = None,
     on_progress: Callable[[Progress], bool | None] | None = None,
@@ -132,12 +121,12 @@ def run_chains(
     n_total = n_burn_in + n_draws
     states, rngs, chains = progress.states, progress.rngs, progress.chains
     progress = progress._replace(n_total=n_total)
-    weights = np.full(n_total, target.observation_weight)
+    observation_weights = np.full(n_total, target.observation_weight)
     if algorithm.anneals:
-        weights[:n_burn_in] = anneal(n_burn_in, target.observation_weight)
+        observation_weights[:n_burn_in] = anneal(n_burn_in, target.observation_weight)
     if joblib.effective_n_jobs(n_jobs) > 1:  # compile here once, so that the processes find it in the cache
         throwaway = np.random.default_rng(0)
-        run_segment(throwaway, states[0], weights[:1], 0, n_burn_in, thin, data, target, algorithm)
+        run_segment(throwaway, states[0], observation_weights[:1], 0, n_burn_in, thin, data, target, algorithm)
     milestones = find_milestones(n_total)
     n_sweeps = SWEEPS_PER_CALL
     # joblib maps large arrays into its processes, by default read-only, which would be another type for the kernels
@@ -149,7 +138,7 @@ def run_chains(
             started = time.perf_counter()
             segments = pool(
                 joblib.delayed(run_segment)(
-                    rng, state, weights[first:last], first, n_burn_in, thin, data, target, algorithm
+                    rng, state, observation_weights[first:last], first, n_burn_in, thin, data, target, algorithm
                 )
                 for rng, state in zip(rngs, states, strict=True)
             )

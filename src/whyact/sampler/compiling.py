@@ -1,9 +1,8 @@
 """Compile the kernels lazily, and keep them in a cache that can never be stale.
 
-numba's own cache has two gaps: it looks at the file of the calling function only, so a changed callee in
-another file meets a stale caller; and it raises at import where no folder is writable. Both are closed
-here: the cache folder is named after a digest of all kernel files, and without a writable folder the
-kernels are compiled in memory.
+numba's own cache has two gaps: it looks only at the file of the calling function, so a changed callee in another file
+meets a stale caller; and it raises at import where no folder is writable. Both are closed here: the cache folder is
+named after a digest of all kernel files, and without a writable folder the kernels are compiled in memory.
 """
 
 import hashlib
@@ -11,6 +10,7 @@ import logging
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 
 
 def digest_of_kernels() -> str:
-    """Name the present state of all files that hold compiled code, and of what compiles them."""
+    """A name for the present state of all files with kernels, and of what compiles them."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
     for path in find_kernel_files(Path(__file__).parents[1]):
         digest.update(path.read_bytes())
@@ -31,7 +31,7 @@ def digest_of_kernels() -> str:
 
 
 def find_kernel_files(package: Path) -> list[Path]:
-    """All files of the rooms with kernels, however deep, and the model, whose tuples the kernels are compiled for."""
+    """All files in packages with kernels, at any depth, and the model, whose tuples the kernels are compiled for."""
     rooms = (package / "sampler", package / "alternatives")
     return [package / "model.py", *sorted(path for room in rooms for path in room.rglob("*.py"))]
 
@@ -39,7 +39,7 @@ def find_kernel_files(package: Path) -> list[Path]:
 def find_cache_folder() -> Path | None:
     """Return the folder for the kernels as they are now, or None if it cannot be written.
 
-    Never a folder that others can write to: what lies in a cache is code that will be run.
+    It is never a folder that others can write to: what lies in a cache is code that will be run.
     """
     if os.environ.get("NUMBA_CACHE_DIR"):
         base = Path(os.environ["NUMBA_CACHE_DIR"])
@@ -61,7 +61,7 @@ def find_cache_folder() -> Path | None:
 CACHE_FOLDER = find_cache_folder()
 
 
-def kernel(function):
+def kernel(function: Callable[..., Any]) -> Any:
     """Decorate a function as a compiled kernel; compilation happens at its first call."""
     if CACHE_FOLDER is None:
         return numba.njit(**OPTIONS)(function)
@@ -77,19 +77,19 @@ def kernel(function):
 
 
 def is_compiled(name: str) -> bool:
-    """Tell whether an earlier run has left this kernel in the cache."""
+    """Whether an earlier run has left this kernel in the cache."""
     return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob(f"*.{name}-*.nbi"))
 
 
 def announce_compilation(verbose: int, name: str) -> None:
-    """Say once that the first fit compiles: to a person at a terminal or with verbose, else to the log.
+    """Say once that the first fit compiles: on stderr if that is a terminal or with verbose, and always to the log.
 
     `name` is that of the kernel that runs the sweeps.
     """
     if is_compiled(name):
         return
-    kept = "later runs take them from the cache" if CACHE_FOLDER else "no writable cache folder, so every run does"
-    sentence = f"whyact: compiling the sampler's kernels, about half a minute ({kept})."
+    kept = "later runs take them from the cache" if CACHE_FOLDER else "no writable cache folder, so every run compiles"
+    sentence = f"whyact: compiling the sampler's kernels, which takes about half a minute ({kept})."
     logger.info(sentence)
     if verbose or sys.stderr.isatty():
         print(sentence, file=sys.stderr)

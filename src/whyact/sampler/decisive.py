@@ -1,15 +1,15 @@
 """A decisive teacher: the mixture of policies to the power of tau, normalised again.
 
-The paper mixes, P(u | s) = sum_k s_k phi_k(u) / sum_k s_k, and then assumes that the teacher takes the action of the
-largest probability (Sec. 4.3). A mixture is never surer than its surest part, so it cannot say that; to the power of
-tau it can:
+The paper mixes, P(u | s) = sum_k s_k phi_k(u) / sum_k s_k, and then assumes that the teacher takes the most probable
+action (Sec. 4.3). A mixture is never more certain than its most certain part, so it cannot express that; to the power
+of tau it can:
 
     P(u | s) = m(u)^tau / sum_v m(v)^tau,   m(u) = sum_k s_k phi_k(u).
 
 tau = 1 is the paper's mixture, tau = infinity its assumption. This is not the weight omega, under which each action
 counts more often but the mixture is as blunt as before. For tau other than one, substates and births are proposed
-without the action and accepted by what the action says of them, and the policies, which have no conjugate conditional
-any more, are drawn by slices.
+without the action and accepted according to the action. The policies, which no longer have a conjugate conditional, are
+drawn by slice sampling.
 """
 
 import math
@@ -23,7 +23,7 @@ from whyact.sampler.slicing import make_slice_sampler
 
 @kernel
 def log_decisive_probability(mixture, policy, substate, action, decisiveness):
-    """Log P(u | s) with m(u) = mixture(u) + substate * policy(u); the uniform one where no feature is present."""
+    """Log P(u | s) with m(u) = mixture(u) + substate * policy(u); uniform where no feature is present."""
     largest = 0.0
     for u in range(len(mixture)):
         largest = max(largest, mixture[u] + substate * policy[u])
@@ -65,7 +65,7 @@ def log_likelihood_of_mixtures(mixtures, data, target):
 
 @kernel
 def log_gain_of_column(mixtures, column, policy, data, target):
-    """What the actions say of one more feature: omega times the log-likelihood with it less that without it."""
+    """What the actions say about one more feature: omega times the gain in log-likelihood by it."""
     gain = 0.0
     for n in range(len(column)):
         action = data.actions[n]
@@ -77,7 +77,7 @@ def log_gain_of_column(mixtures, column, policy, data, target):
 
 @kernel
 def is_accepted(rng, levels, k, new, policies, action, mixture, target):
-    """Tell whether a level of substate k, proposed without the action, is accepted; `mixture` is room for m(u)."""
+    """Whether the action accepts a level of substate k proposed without it; `mixture` is scratch memory for m(u)."""
     step = 1.0 / (target.n_levels - 1)
     mixture[:] = 0.0
     for j in range(len(levels)):
@@ -91,27 +91,25 @@ def is_accepted(rng, levels, k, new, policies, action, mixture, target):
 
 @kernel
 def log_density_odds(odds, arguments):
-    """Log density of the log odds between two actions of one policy, what they have together staying as it is."""
-    first, second, together, others, column, actions, policy, concentration, weight, decisiveness = arguments
+    """Log density of the log odds between two actions of one policy, whose sum stays as it is."""
+    first, second, together, others, column, actions, policy, concentration, action_weight, decisiveness = arguments
     policy[first] = together * (odds / (1.0 + odds))
     policy[second] = together / (1.0 + odds)
     if not (policy[first] >= SMALLEST and policy[second] >= SMALLEST):
         return -math.inf
     log_density = concentration * (math.log(policy[first]) + math.log(policy[second]))
     for i in range(len(column)):
-        log_density += weight * log_decisive_probability(others[i], policy, column[i], actions[i], decisiveness)
+        log_density += action_weight * log_decisive_probability(others[i], policy, column[i], actions[i], decisiveness)
     return log_density
 
 
 draw_slice_odds = make_slice_sampler(log_density_odds)
-
-
 draw_slice_concentration_given_policies = make_slice_sampler(log_density_concentration_given_policies)
 
 
 @kernel
 def draw_decisive_policies(rng, substates, policies, concentration, data, target):
-    """Draw the policies pair by pair of actions, then their concentration; return both and the log-likelihood."""
+    """Draw the policies by pairs of actions, then their concentration; return both and the log-likelihood."""
     policies = policies.copy()
     n_features, n_rows = substates.shape
     n_actions = policies.shape[1]

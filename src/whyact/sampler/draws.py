@@ -1,6 +1,9 @@
 """The kept draws of a chain, stored flat: features of all draws below each other, row splits to tell them apart."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import DTypeLike
 
 # What is traced of every model, before the single numbers of its state.
 TRACES = ("n_features", "n_active", "log_joint", "log_action_likelihood")
@@ -12,7 +15,7 @@ N_ARRAYS = 3  # a state begins with substates, features and policies
 class GrowingRows:
     """Rows appended to one block of memory that grows in place, so that no second copy is ever needed."""
 
-    def __init__(self, width: int, dtype):
+    def __init__(self, width: int, dtype: DTypeLike):
         self._block = np.empty((0, width), dtype)
         self.n_rows = 0
 
@@ -26,6 +29,7 @@ class GrowingRows:
 
     @property
     def values(self) -> np.ndarray:
+        """The rows."""
         return self._block[: self.n_rows]
 
 
@@ -40,10 +44,10 @@ class ChainDraws:
     row_splits : array (n_draws + 1,)
         Draw i holds the rows row_splits[i] to row_splits[i + 1].
     traces : dict
-        One number a draw for each name of TRACES, and for each single number of the state.
+        One number per draw for each name of TRACES, and for each single number of the state.
     """
 
-    def __init__(self, example, n_levels: int):
+    def __init__(self, example: Any, n_levels: int):
         """Begin without a draw. `example` is a state: of which kind, and how wide."""
         self.n_levels = n_levels
         self.kind = type(example)
@@ -57,7 +61,7 @@ class ChainDraws:
     def __len__(self) -> int:
         return len(self._traces)
 
-    def append(self, state, log_joint: float, log_action_likelihood: float) -> None:
+    def append(self, state: Any, log_joint: float, log_action_likelihood: float) -> None:
         """Keep a state."""
         spare = 8 + self._splits[-1] // 8
         self._features.append(state.features, spare)
@@ -92,22 +96,27 @@ class ChainDraws:
 
     @property
     def features(self) -> np.ndarray:
+        """Features of all draws, (sum of K, D)."""
         return self._features.values
 
     @property
     def policies(self) -> np.ndarray:
+        """Policies of all draws, (sum of K, U)."""
         return self._policies.values
 
     @property
     def levels(self) -> np.ndarray:
+        """Substates of all draws as levels of the grid, (sum of K, N)."""
         return self._levels.values
 
     @property
     def row_splits(self) -> np.ndarray:
+        """Where each draw begins, (n_draws + 1,)."""
         return np.array(self._splits, dtype=np.int64)
 
     @property
     def trace_names(self) -> tuple[str, ...]:
+        """Names of `traces`."""
         return (*TRACES, *self.scalars)
 
     @property
@@ -116,10 +125,39 @@ class ChainDraws:
 
     @property
     def traces(self) -> dict[str, np.ndarray]:
+        """One number per draw, by name."""
         return dict(zip(self.trace_names, self._table.T, strict=True))
 
-    def state(self, draw: int):
+    def state(self, draw: int) -> Any:
         """Return one draw as a state."""
         rows = slice(self._splits[draw], self._splits[draw + 1])
         scalars = self._traces[draw][len(TRACES) :]
         return self.kind(self.levels[rows] / (self.n_levels - 1), self.features[rows], self.policies[rows], *scalars)
+
+
+def make_rng(state: Any) -> np.random.Generator:
+    """A generator that continues from the state of another."""
+    bits = np.random.PCG64()
+    bits.state = state
+    return np.random.Generator(bits)
+
+
+class Progress(NamedTuple):
+    """How far the chains are: all that they need to continue."""
+
+    n_done: int  # sweeps of each chain
+    n_total: int
+    states: list[Any]  # the present state of each chain
+    rngs: list[np.random.Generator]
+    chains: list[ChainDraws]  # the draws kept so far
+    at_milestone: bool = False
+
+
+class RunEnd(NamedTuple):
+    """Where a run ended: together with its draws, all that is needed to draw more."""
+
+    identity: str  # of the run, by `sampler.run.identify`
+    entropy: list[int]  # what its random numbers started from
+    n_done: int  # sweeps of each chain
+    states: list[Any]
+    rng_states: list[Any]

@@ -1,11 +1,13 @@
 """The exact sampler of the paper's model, as a chain runs it."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from whyact.model import Demonstrations, Priors, State, Target, log_joint
 from whyact.sampler.algorithm import Algorithm
 from whyact.sampler.merging import merge_features
-from whyact.sampler.sweep import run_sweeps
+from whyact.sampler.sweep import SweepInfo, run_sweeps
 from whyact.simulation import draw_policies_from_prior, draw_substates_from_prior, simulate
 
 
@@ -26,11 +28,22 @@ def start_from_prior(rng: np.random.Generator, data: Demonstrations, target: Tar
     )
 
 
-def run(rng, state, observation_weights, data, target):
-    return run_sweeps(rng, state, observation_weights, data, target)
+def run(
+    rng: np.random.Generator, state: State, observation_weights: np.ndarray, data: Demonstrations, target: Target
+) -> tuple[State, SweepInfo]:
+    """Run one sweep for each observation weight."""
+    state, info = run_sweeps(rng, state, observation_weights, data, target)
+    return state, info
 
 
-def merge(rng, state, data, target, between_kernels):
+def merge(
+    rng: np.random.Generator,
+    state: State,
+    data: Demonstrations,
+    target: Target,
+    between_kernels: Callable[[], None],
+) -> State:
+    """Merge features that say the same."""
     return merge_features(rng, state, data, target, run, log_joint, between_kernels)
 
 

@@ -1,10 +1,10 @@
 """Features: activations with their weights integrated out, then the weights.
 
-For entry (k, d) the observations speak through linear = zeta / sigma^2 * s_k . (z_d - sum over j != k of s_j f_jd) and
+For entry (k, d) the observations enter through linear = zeta / sigma^2 * s_k . (z_d - sum over j != k of s_j f_jd) and
 precision = zeta / sigma^2 * s_k . s_k, taken from the Gram matrices S'Z and S'S. Integrating the weight out of
 exp(linear w - precision w^2 / 2) p(w) gives the odds that the entry is active, Eq. (inf::activations).
-Only features whose other entries are active in m > 0 places take part: an entry that is alone keeps its feature
-alive, and is left to the births and deaths.
+Only features with m > 0 other active entries take part: an entry that is alone keeps its feature alive, and is left to
+the births and deaths.
 """
 
 import math
@@ -32,7 +32,7 @@ def mills_ratio(x):
 
 @kernel
 def is_below_odds(threshold, factor, t):
-    """Tell whether threshold < factor * sqrt(2 pi) exp(t^2 / 2) Phi(t), mostly from cheap bounds."""
+    """Whether threshold < factor * sqrt(2 pi) exp(t^2 / 2) Phi(t), mostly decided by cheap bounds."""
     if t < 0.0:
         x = -t
         if threshold * (x + math.sqrt(x * x + 4.0)) < 2.0 * factor:
@@ -92,7 +92,7 @@ def draw_entry(rng, linear, precision, prior_odds, weight_scale, positive):
 
 @kernel
 def reconstruct_gaps(substates, features, data):
-    """Reconstruct the missing entries, column by column: they say nothing, so they are taken out again."""
+    """Reconstruct the missing entries, column by column: they carry no information, so they are taken out again."""
     at_gaps = np.zeros(len(data.column_gaps))
     for d in range(features.shape[1] if len(at_gaps) > 0 else 0):
         for i in range(data.column_splits[d], data.column_splits[d + 1]):
@@ -114,7 +114,7 @@ def leave_out_feature(k, projections, gram, features, residual):
 
 @kernel
 def leave_out_gaps(k, d, old, own, residual, substates, at_gaps, data):
-    """Correct s_k . s_k and the residual's product for the rows that miss dimension d."""
+    """Correct s_k . s_k and the product with the residual for the rows in which dimension d is missing."""
     for i in range(data.column_splits[d], data.column_splits[d + 1]):
         s = substates[k, data.column_gaps[i]]
         own -= s * s

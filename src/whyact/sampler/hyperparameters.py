@@ -1,6 +1,6 @@
-"""Noise variance and hyperparameters: conjugate where they are, by slice sampling where they are not.
+"""Noise variance and hyperparameters: conjugate draws where possible, slice sampling elsewhere.
 
-What can be integrated out is: the rate beta_sigma when sigma^2 and alpha_sigma are drawn (with alpha_sigma near 1000
+Two variables are integrated out: the rate beta_sigma when sigma^2 and alpha_sigma are drawn (with alpha_sigma near 1000
 the two would otherwise creep along together), and the mass alpha_a when the concentration beta_a is drawn.
 All Gamma distributions have shape and rate.
 """
@@ -50,19 +50,21 @@ draw_slice_noise_shape = make_slice_sampler(log_density_noise_shape)
 
 @kernel
 def floor_at_rounding(squares, data):
-    """`squares` is a difference of large numbers. Without a floor at its rounding, data without noise have no bound on
-    the density as sigma^2 goes to zero."""
+    """Keep a sum of squared residuals, a difference of large numbers, above its rounding.
+
+    Otherwise the density has no bound as sigma^2 goes to zero where data have no noise.
+    """
     return max(squares, ROUNDING * (data.sum_of_squares + data.n_observed / 16.0))
 
 
 @kernel
 def draw_noise(rng, squares, variance, shape, observation_weight, data, target):
     """Draw sigma^2, alpha_sigma and beta_sigma given the sum of squared residuals of the observed entries."""
-    weight = 0.5 * observation_weight
+    half_weight = 0.5 * observation_weight
     squares = floor_at_rounding(squares, data)
     variance = draw_slice_noise_variance(
         rng, variance,
-        (weight * data.n_observed, weight * squares, shape, target.noise_rate_shape, target.noise_rate_rate),
+        (half_weight * data.n_observed, half_weight * squares, shape, target.noise_rate_shape, target.noise_rate_rate),
     )  # fmt: skip
     shape = draw_slice_noise_shape(
         rng, shape,

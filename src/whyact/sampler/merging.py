@@ -3,12 +3,13 @@
 Two features may share what one could hold: both point the same way, or both are in the same rows. Gibbs steps seldom
 join them, because every row would have to move at once. The paper merges features of high correlation. Here a pair is
 replaced by the best single feature, the leading singular vectors of s_i f_i + s_j f_j; some sweeps fit it in; and the
-result is kept if it is the better explanation. This is no valid Markov move, so it belongs to the burn-in, as a way to
-a better start, and no draw is ever kept before it is over.
+result is kept if it is the better explanation. This is no valid Markov move, so it belongs to the burn-in, where it
+leads to a better start; no draw is kept before the burn-in is over.
 """
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
@@ -64,6 +65,7 @@ def merge_pair(state: State, i: int, j: int, n_levels: int) -> State:
 
 
 def drop_feature(state: State, k: int) -> State:
+    """The state without feature k."""
     return state._replace(
         substates=np.delete(state.substates, k, axis=0),
         features=np.delete(state.features, k, axis=0),
@@ -71,7 +73,7 @@ def drop_feature(state: State, k: int) -> State:
     )
 
 
-def score_explanation(state: State, data: Demonstrations, target: Target, log_joint) -> float:
+def score_explanation(state: State, data: Demonstrations, target: Target, log_joint: Callable[..., float]) -> float:
     """Log joint density times the width of the weights' conditionals: a rough evidence, comparable between K.
 
     Policies are taken in logarithms, where their density has a bound.
@@ -89,23 +91,23 @@ def keep_what_explains_better(
     state: State,
     data: Demonstrations,
     target: Target,
-    run: Callable,
-    log_joint: Callable,
+    run: Callable[..., Any],
+    log_joint: Callable[..., float],
     between_kernels: Callable[[], None],
 ) -> State:
-    """Try the best proposals, each fitted in by some sweeps; after one that explains better, begin anew.
+    """Try the best proposals, each fitted in by some sweeps; after one that explains better, start over from it.
 
-    `propose(state, rank)` is the state changed in the best way (rank 0), the second best and so on, or None; `run` and
-    `log_joint` as in `Algorithm`.
+    `propose(state, rank)` is the state changed in the best way (rank 0), the second best (rank 1) and so on, or None if
+    there are no more; `run` and `log_joint` are those of the `Algorithm`.
     """
-    weights = np.full(N_SWEEPS, target.observation_weight)
+    observation_weights = np.full(N_SWEEPS, target.observation_weight)
     tried = 0
-    n_left = len(state.features)  # at most so many changes
+    n_left = len(state.features)  # at most this many changes
     while tried < N_PAIRS and n_left > 0 and len(state.features) > 1:
         changed = propose(state, tried)
         if changed is None:
             break
-        candidate, _ = run(rng, changed, weights, data, target)
+        candidate, _ = run(rng, changed, observation_weights, data, target)
         between_kernels()
         if score_explanation(candidate, data, target, log_joint) > score_explanation(state, data, target, log_joint):
             state, tried, n_left = candidate, 0, n_left - 1
@@ -115,11 +117,17 @@ def keep_what_explains_better(
 
 
 def merge_features(
-    rng: np.random.Generator, state: State, data: Demonstrations, target: Target, run: Callable, *how
+    rng: np.random.Generator,
+    state: State,
+    data: Demonstrations,
+    target: Target,
+    run: Callable[..., Any],
+    log_joint: Callable[..., float],
+    between_kernels: Callable[[], None],
 ) -> State:
     """Try to merge the pairs that lose least; keep what explains better."""
 
-    def propose(state, rank):
+    def propose(state: State, rank: int) -> State | None:
         loss = loss_of_merging(state.substates, state.features)
         first, second = np.triu_indices(len(loss), 1)
         order = np.argsort(loss[first, second], kind="stable")
@@ -129,11 +137,11 @@ def merge_features(
         return merge_pair(state, int(first[pick]), int(second[pick]), target.n_levels)
 
     state, _ = run(rng, state, np.full(N_SWEEPS, target.observation_weight), data, target)
-    return keep_what_explains_better(propose, rng, state, data, target, run, *how)
+    return keep_what_explains_better(propose, rng, state, data, target, run, log_joint, between_kernels)
 
 
 def loss_of_dropping(state: State) -> np.ndarray:
-    """Squared error of saying each feature by the others where it is held, (K,)."""
+    """Squared error of replacing each feature by a sum of others in the rows that hold it, (K,)."""
     loss = np.empty(len(state.features))
     for k, feature in enumerate(state.features):
         _, distance = nnls(np.delete(state.features, k, axis=0).T, feature)
@@ -141,16 +149,24 @@ def loss_of_dropping(state: State) -> np.ndarray:
     return loss
 
 
-def drop_features(rng: np.random.Generator, state: State, *how) -> State:
-    """Try to do without the features that others can say; keep what explains better.
+def drop_features(
+    rng: np.random.Generator,
+    state: State,
+    data: Demonstrations,
+    target: Target,
+    run: Callable[..., Any],
+    log_joint: Callable[..., float],
+    between_kernels: Callable[[], None],
+) -> State:
+    """Try to do without the features that others can replace; keep what explains better.
 
-    Where substates are 0 or 1, the rows that hold two features may have a third one that is their sum. No pair of the
-    three can be merged, but without the third the rows are free to hold the other two.
+    Where substates are 0 or 1, the rows with two features may hold a third one that is their sum. No two of the three
+    can be merged, but without the third the rows are free to hold the other two.
     """
 
-    def propose(state, rank):
+    def propose(state: State, rank: int) -> State | None:
         if rank >= len(state.features):
             return None
         return drop_feature(state, int(np.argsort(loss_of_dropping(state), kind="stable")[rank]))
 
-    return keep_what_explains_better(propose, rng, state, *how)
+    return keep_what_explains_better(propose, rng, state, data, target, run, log_joint, between_kernels)

@@ -1,16 +1,17 @@
 """Substates and actions of a new observation, given draws of everything else (Sec. 4.3).
 
-The action of a new row is not known, so only the observation speaks about its substates. How often a feature is absent
-is known from the training rows.
+The action of a new row is unknown, so its substates depend on the observation alone. How often a feature is absent is
+known from the training rows.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from whyact.sampler.compiling import kernel
-from whyact.sampler.substates import Voice, draw_level, find_peak, log_gauss, log_level_mass
+from whyact.sampler.substates import ActionTerm, draw_level, find_peak, log_gauss, log_sum_of_levels
 
 
 class FlatDraws(NamedTuple):
@@ -20,21 +21,21 @@ class FlatDraws(NamedTuple):
     zero_priors: np.ndarray  # prior probability that the substate is zero, (sum of K,)
     splits: np.ndarray
     grams: np.ndarray  # F F' of each draw, flat, one after the other
-    gram_splits: np.ndarray
+    gram_splits: np.ndarray  # draw i has the entries gram_splits[i] to gram_splits[i + 1] of `grams`
     noise_variances: np.ndarray  # sigma^2 of each draw
     scales: np.ndarray  # zeta / sigma^2 of each draw
-    voices: Any  # what the substates say about the action: a named tuple that `speak` understands
+    voices: Any  # what the substates say about the action: `MixtureVoices` or `PatternVoices`
 
 
 class Rounds(NamedTuple):
-    """What went into each average: one entry for each row, kept round of its substates, and draw."""
+    """What each average is made of: one entry for each row, kept round of its substates, and draw."""
 
     substates: np.ndarray  # (N, rounds, sum of K)
-    shares: np.ndarray  # of the row that the features explain, (N, rounds, draws)
+    shares: np.ndarray  # the share of the row that the features explain, (N, rounds, draws)
 
 
 class MixtureVoices(NamedTuple):
-    """Every feature has its policy."""
+    """Every feature has its own policy, and the substates mix them."""
 
     policies: np.ndarray  # (sum of K, U)
     decisiveness: float  # tau: power of the mixture
@@ -42,7 +43,7 @@ class MixtureVoices(NamedTuple):
 
 @kernel
 def fit_to_observation(substates, projections, gram, n_rounds):
-    """Least squares over the box [0, 1]^K by coordinate descent: where the draws of a row start."""
+    """Fill in least squares over the box [0, 1]^K by coordinate descent: where the draws of a row start."""
     n_features = len(substates)
     for _ in range(n_rounds):
         largest = 0.0
@@ -60,7 +61,7 @@ def fit_to_observation(substates, projections, gram, n_rounds):
 
 @kernel
 def start_row(i, projections, gaps, n_levels, draws):
-    """Gram matrix of draw i over the observed entries of a row, and substates close to it to start from."""
+    """Gram matrix of draw i over the observed entries of a row, and substates near the row to start from."""
     first = draws.splits[i]
     n_features = draws.splits[i + 1] - first
     gram = draws.grams[draws.gram_splits[i] : draws.gram_splits[i + 1]].reshape((n_features, n_features))
@@ -100,26 +101,26 @@ def climb_substates(rng, substates, projections, gram, zero_priors, scale, n_lev
 
 
 @kernel
-def draw_row(rng, mass, substates, projections, gram, zero_priors, scale, n_levels):
+def draw_row(rng, cells, substates, projections, gram, zero_priors, scale, n_levels):
     """Draw all substates of a new row once."""
     n_features = len(substates)
     step = 1.0 / (n_levels - 1)
-    silence = Voice(0.0, 1.0, 0.0, 0.0, 1.0)
+    no_action = ActionTerm(0.0, 1.0, 0.0, 0.0, 1.0)
     for k in range(n_features):
         slope = projections[k]
         for j in range(n_features):
             if j != k:
                 slope -= gram[k, j] * substates[j]
         level = draw_level(
-            rng, mass, scale * slope, scale * gram[k, k], n_levels,
-            zero_priors[k], (1.0 - zero_priors[k]) * step, silence,
+            rng, cells, scale * slope, scale * gram[k, k], n_levels,
+            zero_priors[k], (1.0 - zero_priors[k]) * step, no_action,
         )  # fmt: skip
         substates[k] = level / (n_levels - 1)
 
 
 @kernel
 def mix_policies(substates, draw, first, voices, probabilities):
-    """Fill in the mixture of policies, Eq. (model::mixture); uniform without any feature, and then return False."""
+    """Fill in the mixture of policies, Eq. (model::mixture); without any feature it is uniform: return False."""
     n_actions = len(probabilities)
     probabilities[:] = 0.0
     total = 0.0
@@ -139,14 +140,17 @@ def mix_policies(substates, draw, first, voices, probabilities):
     return total > 0.0
 
 
-def make_row_predictor(name, speak, draw, climb):
+def make_row_predictor(
+    name: str, find_probabilities: Callable[..., Any], draw: Callable[..., Any], climb: Callable[..., Any]
+) -> Any:
     """Make the kernel that predicts one new row.
 
-    `speak` tells what given substates say about the action, `draw` draws substates, `climb` finds the most probable.
+    `find_probabilities` gives the action probabilities of substates, `draw` draws substates, `climb` finds the most
+    probable ones.
     """
 
     def predict_row(rng, observation, gaps, n_levels, n_warm, n_kept, noise_limit, draws, answers, rounds, n):
-        """Average what is said over draws, and over the substates of one new row: row n of the answers.
+        """Average the action probabilities over draws and over the substates of one new row: row n of the answers.
 
         With `n_kept` = 0 the substates are maximised instead of drawn. Adds up the probabilities (U) and the substates
         (sum of K) in place, and returns the familiarity: the share of what exceeds noise (`noise_limit` times the noise
@@ -158,8 +162,8 @@ def make_row_predictor(name, speak, draw, climb):
         n_draws = len(draws.splits) - 1
         all_projections = np.dot(draws.features, observation)
         squares = np.dot(observation, observation)
-        mass = np.empty(n_levels + 1)
-        spoken = np.empty(n_actions)
+        cells = np.empty(n_levels + 1)
+        round_probabilities = np.empty(n_actions)
         familiarity = 0.0
         for i in range(n_draws):
             first, last = draws.splits[i], draws.splits[i + 1]
@@ -171,7 +175,7 @@ def make_row_predictor(name, speak, draw, climb):
             n_rounds = max(n_kept, 1)
             for sweep in range(n_warm + n_rounds):
                 if n_kept > 0:
-                    draw(rng, mass, substates, projections, gram, zero_priors, scale, n_levels)
+                    draw(rng, cells, substates, projections, gram, zero_priors, scale, n_levels)
                 else:
                     climb(rng, substates, projections, gram, zero_priors, scale, n_levels)
                 if sweep < n_warm:
@@ -188,12 +192,13 @@ def make_row_predictor(name, speak, draw, climb):
                         explained += s * shared
                         residual -= s * (2.0 * projections[k] - shared)
                 excess = max(residual - noise_limit * draws.noise_variances[i], 0.0)
-                share = 1.0 if speak(substates, i, first, draws.voices, spoken) else 0.0
+                share = 1.0 if find_probabilities(substates, i, first, draws.voices, round_probabilities) else 0.0
                 if excess > 0.0:
                     share *= max(explained, 0.0) / (max(explained, 0.0) + excess)
                 familiarity += share / (n_draws * n_rounds)
                 for u in range(n_actions):
-                    probabilities[u] += (share * spoken[u] + (1.0 - share) / n_actions) / (n_draws * n_rounds)
+                    blend = share * round_probabilities[u] + (1.0 - share) / n_actions
+                    probabilities[u] += blend / (n_draws * n_rounds)
                 if len(rounds.shares) > 0:
                     rounds.substates[n, sweep - n_warm, first:last] = substates
                     rounds.shares[n, sweep - n_warm, i] = share
@@ -206,10 +211,10 @@ def make_row_predictor(name, speak, draw, climb):
 predict_row_by_mixture = make_row_predictor("predict_row_by_mixture", mix_policies, draw_row, climb_substates)
 
 
-# A kernel that Python calls is written out here: numba never finds a closure in its cache again.
+# Kernels that Python calls are written out: numba does not find a closure in its cache again.
 @kernel
 def predict_rows_by_mixture(rng, observations, missing, n_levels, n_warm, n_kept, noise_limits, draws, answers, rounds):
-    """Predict a block of rows: fill in `answers` (probabilities, substates, familiarity), which come as zeros."""
+    """Predict a block of rows: fill in `answers` (probabilities, substates, familiarity), which must be zeros."""
     for n in range(len(observations)):
         answers.familiarity[n] = predict_row_by_mixture(
             rng, observations[n], np.nonzero(missing[n])[0], n_levels, n_warm, n_kept, noise_limits[n],
@@ -219,10 +224,10 @@ def predict_rows_by_mixture(rng, observations, missing, n_levels, n_warm, n_kept
 
 @kernel
 def integrate_later_substates(substates, projections, gram, scale):
-    """Gauss elimination from the last substate to the first: what each one's density is if later ones are free.
+    """Gaussian elimination from the last substate to the first: the density of each one if later ones are free.
 
-    Only those take part that are not zero. Returns slopes b (K) and precisions P (K, K): the log density of substate k
-    is s_k (b_k - sum_{j < k} P_kj s_j) - P_kk s_k^2 / 2, as if the later ones were Gaussian.
+    Only substates that are not zero take part. Returns slopes b (K) and precisions P (K, K): the log density of
+    substate k is s_k (b_k - sum_{j < k} P_kj s_j) - P_kk s_k^2 / 2, as if the later ones were Gaussian.
     """
     n_features = len(substates)
     slopes = scale * projections
@@ -244,15 +249,15 @@ def weigh_row(rng, observation, gaps, n_levels, draws, log_weights):
     """Fill in, for each draw, the log of an unbiased estimate of p(z), the substates of the new row summed out.
 
     The substates are drawn one after the other, each from its density with the later ones integrated out as if they
-    were Gaussian. With q the probability to draw these substates, p(z, s) / q has the mean p(z). Where nothing is
-    observed it is one.
+    were Gaussian. With q the probability of drawing these substates, p(z, s) / q has the mean p(z). Where nothing is
+    observed, p(z) is one.
     """
     all_projections = np.dot(draws.features, observation)
     squares = np.dot(observation, observation)
     n_observed = len(observation) - len(gaps)
     step = 1.0 / (n_levels - 1)
-    mass = np.empty(n_levels + 1)
-    silence = Voice(0.0, 1.0, 0.0, 0.0, 1.0)
+    cells = np.empty(n_levels + 1)
+    no_action = ActionTerm(0.0, 1.0, 0.0, 0.0, 1.0)
     for i in range(len(draws.splits) - 1):
         first, last = draws.splits[i], draws.splits[i + 1]
         n_features = last - first
@@ -269,20 +274,20 @@ def weigh_row(rng, observation, gaps, n_levels, draws, log_weights):
                 linear -= precisions[k, j] * substates[j]
             precision = max(precisions[k, k], 0.0)
             level_prior = (1.0 - zero_priors[k]) * step
-            level = draw_level(rng, mass, linear, precision, n_levels, zero_priors[k], level_prior, silence)
+            level = draw_level(rng, cells, linear, precision, n_levels, zero_priors[k], level_prior, no_action)
             substates[k] = level / (n_levels - 1)
-            # prior over the probability to draw it: the sum over all levels, over the density of this one
-            log_weight += log_level_mass(
-                mass, linear, precision, n_levels, zero_priors[k], level_prior, silence, 1
+            # prior over the probability of drawing it: the sum over all levels, over the density of this one
+            log_weight += log_sum_of_levels(
+                cells, linear, precision, n_levels, zero_priors[k], level_prior, no_action, 1
             ) - log_gauss(level, step, linear, precision)
         residual = squares
         for k in range(n_features):
             residual -= 2.0 * substates[k] * projections[k]
             for j in range(n_features):
                 residual += substates[k] * substates[j] * gram[k, j]
-        weight = scale * draws.noise_variances[i]  # zeta
+        observation_weight = scale * draws.noise_variances[i]
         log_weights[i] = (
             log_weight
-            - 0.5 * weight * n_observed * math.log(2.0 * math.pi * draws.noise_variances[i])
+            - 0.5 * observation_weight * n_observed * math.log(2.0 * math.pi * draws.noise_variances[i])
             - 0.5 * scale * max(residual, 0.0)
         )

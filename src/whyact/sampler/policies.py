@@ -1,9 +1,9 @@
 """Policies by exact indicators: Eq. (inf::sample::t) of the paper.
 
-An action that counts omega times has omega indicators, each naming the feature whose policy it came from. Given
-the counts of indicators, the policies are Dirichlet, and their concentration is drawn with the policies integrated
-out. For a weight omega that is not a whole number, the step for the nearest whole weight is a proposal, reversible
-for that weight, and accepted with the likelihood ratio to the power of the difference.
+An action that counts omega times has omega indicators, each naming the feature whose policy it came from. Given the
+counts of indicators, the policies are Dirichlet, and their concentration is drawn with the policies integrated out. If
+omega is not a whole number, the step for the nearest whole weight is a proposal: it is reversible for that weight, and
+accepted with the likelihood ratio to the power of the difference.
 """
 
 import math
@@ -13,7 +13,7 @@ import numpy as np
 from whyact.sampler.compiling import kernel
 from whyact.sampler.slicing import make_slice_sampler
 
-# A probability below this is kept at it, so that no product of a substate and a policy underflows to zero.
+# Smallest probability of an action, so that no product of a substate and a policy underflows to zero.
 SMALLEST = 1e-290
 
 
@@ -21,7 +21,7 @@ SMALLEST = 1e-290
 def draw_dirichlet(rng, concentrations):
     """Draw from a Dirichlet in logs, because Gamma draws of a small shape underflow."""
     logs = np.empty(len(concentrations))
-    if len(logs) == 0:  # a model that marginalises its policies holds none
+    if len(logs) == 0:  # a model that integrates its policies out has none
         return logs
     for u in range(len(logs)):
         # Gamma(a) = Gamma(a + 1) * U^(1 / a)
@@ -39,13 +39,13 @@ def log_density_concentration(concentration, arguments):
     log_gamma_one = math.lgamma(concentration)
     log_gamma_all = math.lgamma(n_actions * concentration)
     for k in range(n_features):
-        n_spoken = 0.0
+        total = 0.0
         for u in range(n_actions):
             if counts[k, u] > 0.0:
-                n_spoken += counts[k, u]
+                total += counts[k, u]
                 log_density += math.lgamma(concentration + counts[k, u]) - log_gamma_one
-        if n_spoken > 0.0:
-            log_density += log_gamma_all - math.lgamma(n_actions * concentration + n_spoken)
+        if total > 0.0:
+            log_density += log_gamma_all - math.lgamma(n_actions * concentration + total)
     return log_density
 
 
@@ -66,33 +66,36 @@ draw_slice_concentration = make_slice_sampler(log_density_concentration)
 
 
 @kernel
-def log_action_gain(count, total, weight, concentration, n_actions):
+def log_action_gain(count, total, action_weight, concentration, n_actions):
     """Log probability of an action seen `count` times among `total` with the same policy, the policy integrated out.
 
-    With an action weight omega each sighting counts omega times, here and before: the factor by which the action
-    changes the integral of the policy's likelihood to the power of omega.
+    With an action weight omega, this action and the earlier ones count omega times each: the result is the factor by
+    which the action changes the integral of the policy's likelihood to the power of omega.
     """
-    if weight == 1.0:
+    if action_weight == 1.0:
         return math.log((count + concentration) / (total + n_actions * concentration))
-    if weight == 0.0:
+    if action_weight == 0.0:
         return 0.0
-    before = concentration + weight * count
-    before_all = n_actions * concentration + weight * total
+    before = concentration + action_weight * count
+    before_all = n_actions * concentration + action_weight * total
     return (
-        math.lgamma(before + weight) - math.lgamma(before) - math.lgamma(before_all + weight) + math.lgamma(before_all)
+        math.lgamma(before + action_weight)
+        - math.lgamma(before)
+        - math.lgamma(before_all + action_weight)
+        + math.lgamma(before_all)
     )
 
 
 @kernel
 def log_marginal_of_actions(counts, concentration):
-    """Log probability of the actions of several policies, (policies, U) counts each, the policies integrated out."""
-    # the density of the concentration under a flat prior of its logarithm is their likelihood
+    """Log probability of actions, counted by policy and action (policies, U), with the policies integrated out."""
+    # under a flat prior of its logarithm, the density of the concentration is this likelihood
     return log_density_concentration(concentration, (counts, 0.0, 0.0))
 
 
 @kernel
 def draw_indicator_counts(rng, substates, policies, n_indicators, data):
-    """Draw Multinomial(n_indicators, s_nk phi_k(u_n)) for each row with an action; count by feature and action."""
+    """Draw Multinomial(n_indicators, s_nk phi_k(u_n)) for each row with a known action; count by feature and action."""
     n_features, n_rows = substates.shape
     counts = np.zeros(policies.shape)
     shares = np.empty(n_features)
@@ -139,21 +142,21 @@ def log_action_likelihood(substates, policies, data, target):
         action = data.actions[n]
         if action < 0:
             continue
-        spoken = 0.0
+        contributions = 0.0
         total = 0.0
         for k in range(n_features):
-            spoken += substates[k, n] * policies[k, action]
+            contributions += substates[k, n] * policies[k, action]
             total += substates[k, n]
-        log_likelihood += math.log(spoken / total if total > 0.0 else 1.0 / target.n_actions)
+        log_likelihood += math.log(contributions / total if total > 0.0 else 1.0 / target.n_actions)
     return log_likelihood
 
 
 @kernel
 def draw_policies(rng, substates, policies, concentration, data, target):
     """Draw the policies and their concentration; return both, and the action log-likelihood."""
-    weight = target.action_weight
-    n_indicators = int(weight + 0.5)
-    if weight > 0.0:
+    action_weight = target.action_weight
+    n_indicators = int(action_weight + 0.5)
+    if action_weight > 0.0:
         n_indicators = max(n_indicators, 1)
     counts = draw_indicator_counts(rng, substates, policies, n_indicators, data)
     new_concentration = draw_slice_concentration(
@@ -164,8 +167,8 @@ def draw_policies(rng, substates, policies, concentration, data, target):
     for k in range(len(policies)):
         new_policies[k] = draw_dirichlet(rng, counts[k] + new_concentration)
     log_likelihood = log_action_likelihood(substates, new_policies, data, target)
-    if weight != n_indicators:
+    if action_weight != n_indicators:
         old_log_likelihood = log_action_likelihood(substates, policies, data, target)
-        if -rng.standard_exponential() > (weight - n_indicators) * (log_likelihood - old_log_likelihood):
+        if -rng.standard_exponential() > (action_weight - n_indicators) * (log_likelihood - old_log_likelihood):
             return policies, concentration, old_log_likelihood
     return new_policies, new_concentration, log_likelihood

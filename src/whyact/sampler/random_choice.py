@@ -4,7 +4,7 @@ import math
 
 from whyact.sampler.compiling import kernel
 
-# Log of a share that is lost in the rounding of a sum.
+# Log of a share that vanishes in the rounding of a sum.
 NEGLIGIBLE = -50.0
 
 

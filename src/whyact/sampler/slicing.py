@@ -1,11 +1,13 @@
 """Slice sampling of a positive number (Neal, 2003), for the conditionals that are not conjugate."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from whyact.sampler.compiling import kernel
 
 
-def make_slice_sampler(log_density):
+def make_slice_sampler(log_density: Callable[..., float]) -> Any:
     """Make the kernel (rng, value, arguments) -> value that moves `value` > 0 by one slice step on its logarithm.
 
     `log_density(value, arguments)` is the log density of log(value): it includes the Jacobian.

@@ -1,6 +1,6 @@
-"""Where a chain may start, other than from one feature drawn from the prior.
+"""An alternative to starting a chain from one feature drawn from the prior.
 
-In thousands of dimensions a feature hardly ever grows from one cell: a singleton must pay for itself before it has a
+In thousands of dimensions a feature hardly ever grows from one entry: a singleton must pay for itself before it has a
 second one. Chains that start from whole observations find in tens of sweeps what the others do not find at all.
 """
 
@@ -12,13 +12,13 @@ from whyact.sampler.exact import EXACT, start_from_prior
 
 N_FEATURES = 30
 ROWS_PER_FEATURE = 4
-# Entries below this share of the observations' root mean square are taken for zero.
+# Entries of a centre below this share of the observations' root mean square are set to zero.
 SMALL = 0.08
 
 
 def start_from_rows(rng: np.random.Generator, data: Demonstrations, target: Target, priors: Priors) -> State:
-    """Start with the centres of k-means as features, held by the rows as far as they help to explain them."""
-    from sklearn.cluster import KMeans
+    """Start with the centres of k-means as features, and substates by non-negative least squares."""
+    from sklearn.cluster import KMeans  # slow to import, and seldom needed
 
     state = start_from_prior(rng, data, target, priors)
     observations = data.observations
@@ -29,7 +29,7 @@ def start_from_rows(rng: np.random.Generator, data: Demonstrations, target: Targ
     small = SMALL * np.sqrt(data.sum_of_squares / max(data.n_observed, 1))
     features = np.where((features > small) if target.positive else (np.abs(features) > small), features, 0.0)
     features = features[(features != 0).any(axis=1)]
-    if len(features) == 0:  # nothing to hold on to
+    if len(features) == 0:  # all centres are near zero
         return state
     substates = np.array([nnls(features.T, row)[0] for row in observations]).T
     largest = substates.max(axis=1, initial=0.0)
@@ -49,5 +49,5 @@ def start_from_rows(rng: np.random.Generator, data: Demonstrations, target: Targ
     )
 
 
-# The annealing would melt the start, and merging asks for a score that is too rough in thousands of dimensions.
+# Annealing would melt the start, and the score that merging relies on is too rough in thousands of dimensions.
 FROM_ROWS = EXACT._replace(start=start_from_rows, anneals=False, merge=None)

@@ -5,8 +5,8 @@ With everything else fixed, a substate s of row n and feature k has the weight
     exp(linear * s - precision * s^2 / 2)  *  P(action | s)^omega  *  prior(s),
 
 where linear = zeta / sigma^2 * f_k . (z_n - sum over j != k of s_nj f_j) and precision = zeta / sigma^2 * f_k . f_k.
-Both come from the Gram matrices Z F' and F F', so that an entry costs O(K), not O(D). On the equidistant
-grid the Gaussian part obeys a recurrence of two multiplications, started at its mode.
+Both come from the Gram matrices Z F' and F F', so an entry costs O(K), not O(D). On the equidistant grid the Gaussian
+part follows a recurrence of two multiplications, started at its mode.
 """
 
 import math
@@ -17,33 +17,35 @@ import numpy as np
 from whyact.sampler.compiling import kernel
 from whyact.sampler.decisive import is_accepted
 
-# Levels that weigh less than this share of what was summed already are below the rounding of a double.
+# Levels that weigh less than this share of the sum so far are below the rounding of a double.
 NEGLIGIBLE = 1e-18
 ZERO, PRODUCTS, LOGS = 0, 1, 2
 # Above this many levels on one side of the mode, neighbours are drawn together as a cell (see draw_level).
 CELLS_PER_SIDE = 12
 
 
-class Voice(NamedTuple):
+class ActionTerm(NamedTuple):
     """What a row's action says about one substate, given the other substates of the row.
 
-    With the substate at s > 0 the action has the probability (spoken + s * policy) / (total + s), Eq. (mixture).
+    With the substate at s > 0 the action has the probability (contributions + s * policy) / (total + s), Eq. (mixture).
     """
 
-    weight: float  # omega; 0 where the action is missing
+    power: float  # omega; 0 where the action is unknown
     at_zero: float  # probability of the action at s = 0
-    spoken: float  # sum of s_j phi_j(u) over the other features
+    contributions: float  # sum of s_j phi_j(u) over the other features
     total: float  # sum of s_j over the other features
     policy: float  # phi_k(u)
 
 
 @kernel
-def action_probability(s, voice):
-    return (voice.spoken + s * voice.policy) / (voice.total + s)
+def action_probability(s, action_term):
+    """P(action | s) for a substate s > 0, Eq. (mixture)."""
+    return (action_term.contributions + s * action_term.policy) / (action_term.total + s)
 
 
 @kernel
 def log_gauss(level, step, linear, precision):
+    """Log of the Gaussian part at a level, relative to s = 0."""
     s = level * step
     return s * (linear - 0.5 * precision * s)
 
@@ -72,23 +74,23 @@ def find_ends(near, width, upwards, rising, n_levels):
 
 
 @kernel
-def fill_cells(mass, peak, width, zero_mass, linear, precision, n_levels, voice):
-    """Bound the mass of cells of `width` levels, first upwards from the peak, then downwards.
+def fill_cells(cells, peak, width, zero_cell, linear, precision, n_levels, action_term):
+    """Fill `cells` with bounds on the weight of `width` levels each, first upwards from the peak, then downwards.
 
-    Masses are relative to the Gaussian part at its peak. A cell's bound is its number of levels times the
-    largest Gaussian value (at its end nearer to the peak) times the largest action probability (which is
-    monotone in s, so at one of its ends). For width 1 the bound is the mass itself.
-    Returns the number of upward cells, of all cells, and the sum of the bounds.
+    Weights are relative to the Gaussian part at its peak. A cell's bound is its number of levels times the largest
+    Gaussian value (at the end nearer to the peak) times the largest action probability (which is monotone in s, so at
+    one of the ends). For width 1 the bound is the weight itself. Returns the number of upward cells, of all cells, and
+    the sum of the bounds and of `zero_cell`, the weight of s = 0.
     """
     step = 1.0 / (n_levels - 1)
-    rising = voice.policy * voice.total >= voice.spoken
-    speaks = voice.weight != 0.0
-    top_action = max(action_probability(step, voice), action_probability(1.0, voice)) if speaks else 1.0
+    rising = action_term.policy * action_term.total >= action_term.contributions
+    has_action = action_term.power != 0.0
+    top_action = max(action_probability(step, action_term), action_probability(1.0, action_term)) if has_action else 1.0
     at_peak = log_gauss(peak, step, linear, precision)
     shrink = math.exp(-precision * step * step * width * width)
     n_up = 0
     n_cells = 0
-    mass_sum = zero_mass
+    cells_sum = zero_cell
     for upwards in (True, False):
         near = peak if upwards else peak - 1
         if near < 1:
@@ -101,32 +103,32 @@ def fill_cells(mass, peak, width, zero_mass, linear, precision, n_levels, voice)
         while 1 <= near <= n_levels - 1:
             far, likelier = find_ends(near, width, upwards, rising, n_levels)
             cell = gauss * (abs(far - near) + 1)
-            if speaks:
-                cell *= action_probability(likelier * step, voice)
-            mass[n_cells] = cell
+            if has_action:
+                cell *= action_probability(likelier * step, action_term)
+            cells[n_cells] = cell
             n_cells += 1
-            mass_sum += cell
+            cells_sum += cell
             gauss *= ratio
             ratio *= shrink
-            if gauss * top_action * width < NEGLIGIBLE * mass_sum:
+            if gauss * top_action * width < NEGLIGIBLE * cells_sum:
                 break
             near = near + width if upwards else near - width
         if upwards:
             n_up = n_cells
-    return n_up, n_cells, mass_sum
+    return n_up, n_cells, cells_sum
 
 
 @kernel
-def fill_cells_in_logs(mass, peak, width, log_zero, linear, precision, n_levels, voice):
+def fill_cells_in_logs(cells, peak, width, log_zero, linear, precision, n_levels, action_term):
     """`fill_cells` for a large action weight, where P(action | s)^omega would underflow.
 
-    Masses are relative to the largest one; its logarithm is returned as well. The Gaussian part may fall by as
-    much as the action part can rise before a level stops to matter.
+    Weights are relative to the largest one, whose logarithm is returned as well. The Gaussian part may fall by as much
+    as the action part can rise before a level stops mattering.
     """
     step = 1.0 / (n_levels - 1)
-    rising = voice.policy * voice.total >= voice.spoken
-    reach = 45.0 + voice.weight * abs(
-        math.log(action_probability(1.0, voice)) - math.log(action_probability(step, voice))
+    rising = action_term.policy * action_term.total >= action_term.contributions
+    reach = 45.0 + action_term.power * abs(
+        math.log(action_probability(1.0, action_term)) - math.log(action_probability(step, action_term))
     )
     at_peak = log_gauss(peak, step, linear, precision)
     n_up = 0
@@ -139,48 +141,48 @@ def fill_cells_in_logs(mass, peak, width, log_zero, linear, precision, n_levels,
             if fall < at_peak - reach:
                 break
             far, likelier = find_ends(near, width, upwards, rising, n_levels)
-            log_action = math.log(action_probability(likelier * step, voice))
-            mass[n_cells] = fall + voice.weight * log_action + math.log(abs(far - near) + 1)
-            largest = max(largest, mass[n_cells])
+            log_action = math.log(action_probability(likelier * step, action_term))
+            cells[n_cells] = fall + action_term.power * log_action + math.log(abs(far - near) + 1)
+            largest = max(largest, cells[n_cells])
             n_cells += 1
             near = near + width if upwards else near - width
         if upwards:
             n_up = n_cells
-    mass_sum = math.exp(log_zero - largest)
+    cells_sum = math.exp(log_zero - largest)
     for i in range(n_cells):
-        mass[i] = math.exp(mass[i] - largest)
-        mass_sum += mass[i]
-    return n_up, n_cells, mass_sum, largest
+        cells[i] = math.exp(cells[i] - largest)
+        cells_sum += cells[i]
+    return n_up, n_cells, cells_sum, largest
 
 
 @kernel
-def choose_arithmetic(at_peak, n_levels, zero_prior, level_prior, voice):
-    """Tell how to go on: ZERO if other levels are negligible, LOGS where products would underflow, else PRODUCTS."""
+def choose_arithmetic(at_peak, n_levels, zero_prior, level_prior, action_term):
+    """How to continue: ZERO if other levels are negligible, LOGS where products would underflow, otherwise PRODUCTS."""
     if at_peak < -600.0:
         log_zero = math.log(zero_prior) - math.log(level_prior)
-        if voice.weight != 0.0:
-            log_zero += voice.weight * math.log(voice.at_zero)
+        if action_term.power != 0.0:
+            log_zero += action_term.power * math.log(action_term.at_zero)
         # the probability of an action is at most one
         if log_zero - at_peak - math.log(n_levels) > 45.0:
             return ZERO
         return LOGS
-    return PRODUCTS if voice.weight == 0.0 or voice.weight == 1.0 else LOGS
+    return PRODUCTS if action_term.power == 0.0 or action_term.power == 1.0 else LOGS
 
 
 @kernel
-def draw_level(rng, mass, linear, precision, n_levels, zero_prior, level_prior, voice):
+def draw_level(rng, cells, linear, precision, n_levels, zero_prior, level_prior, action_term):
     """Draw a level from its exact conditional.
 
-    `zero_prior` is the prior weight of s = 0, `level_prior` that of every other level. The cost does not grow with
-    the number of levels: many levels are bounded in cells, a level is drawn inside the chosen cell, and kept with its
-    mass over the cell's bound. With few levels, and for action weights other than 0 and 1, a cell is one level, its
-    bound is exact, and nothing is ever rejected.
+    `zero_prior` is the prior weight of s = 0, `level_prior` that of every other level, `cells` is scratch memory for
+    L + 1 numbers. The cost does not grow with the number of levels: many levels are bounded together in cells, a level
+    is drawn inside the chosen cell, and kept with its weight over the cell's bound. With few levels, and for action
+    weights other than 0 and 1, a cell is one level, its bound is exact, and nothing is ever rejected.
     """
     step = 1.0 / (n_levels - 1)
     peak = find_peak(linear, precision, step, n_levels)
     at_peak = log_gauss(peak, step, linear, precision)
     uniform = rng.random()
-    arithmetic = choose_arithmetic(at_peak, n_levels, zero_prior, level_prior, voice)
+    arithmetic = choose_arithmetic(at_peak, n_levels, zero_prior, level_prior, action_term)
     if arithmetic == ZERO:
         return 0
     in_logs = arithmetic == LOGS
@@ -191,16 +193,16 @@ def draw_level(rng, mass, linear, precision, n_levels, zero_prior, level_prior, 
         width = max(1, int(reach / (step * CELLS_PER_SIDE)))
 
     if in_logs:
-        log_zero = voice.weight * math.log(voice.at_zero) + math.log(zero_prior) - math.log(level_prior)
-        zero_mass = 0.0
+        log_zero = action_term.power * math.log(action_term.at_zero) + math.log(zero_prior) - math.log(level_prior)
+        zero_cell = 0.0
     else:
         weight_at_zero = zero_prior / level_prior
         top_action = 1.0
-        if voice.weight != 0.0:
-            weight_at_zero *= voice.at_zero
-            top_action = max(action_probability(step, voice), action_probability(1.0, voice))
-        zero_mass = weight_at_zero * math.exp(-at_peak)
-        # Mostly a bound on the sum of the cells' bounds is enough to see that s = 0 is drawn. Where the Gaussian part
+        if action_term.power != 0.0:
+            weight_at_zero *= action_term.at_zero
+            top_action = max(action_probability(step, action_term), action_probability(1.0, action_term))
+        zero_cell = weight_at_zero * math.exp(-at_peak)
+        # A bound on the sum of the cells' bounds is mostly enough to see that s = 0 is drawn. Where the Gaussian part
         # falls, cells add up to at most their first one plus the integral. There are up to three first ones: at the
         # peak, below it, and above it if the mode lies between two levels.
         n_bound = float(n_levels - 1)
@@ -208,25 +210,25 @@ def draw_level(rng, mass, linear, precision, n_levels, zero_prior, level_prior, 
             n_bound = min(n_bound, 3.0 * width + math.sqrt(2.0 * math.pi / precision) / step)
         if linear < 0.0:
             n_bound = min(n_bound, width - 1.0 / (linear * step))
-        if uniform * (zero_mass + n_bound * top_action) < zero_mass:
+        if uniform * (zero_cell + n_bound * top_action) < zero_cell:
             return 0
 
     if in_logs:
-        n_up, n_cells, mass_sum, largest = fill_cells_in_logs(
-            mass, peak, width, log_zero, linear, precision, n_levels, voice
+        n_up, n_cells, cells_sum, largest = fill_cells_in_logs(
+            cells, peak, width, log_zero, linear, precision, n_levels, action_term
         )
-        zero_mass = math.exp(log_zero - largest)
+        zero_cell = math.exp(log_zero - largest)
     else:
         largest = at_peak
-        n_up, n_cells, mass_sum = fill_cells(mass, peak, width, zero_mass, linear, precision, n_levels, voice)
+        n_up, n_cells, cells_sum = fill_cells(cells, peak, width, zero_cell, linear, precision, n_levels, action_term)
 
     while True:
-        left = uniform * mass_sum - zero_mass
+        left = uniform * cells_sum - zero_cell
         if left < 0.0:
             return 0
         cell = 0
-        while cell < n_cells - 1 and left >= mass[cell]:
-            left -= mass[cell]
+        while cell < n_cells - 1 and left >= cells[cell]:
+            left -= cells[cell]
             cell += 1
         near = peak + cell * width if cell < n_up else peak - 1 - (cell - n_up) * width
         if width == 1:
@@ -242,54 +244,56 @@ def draw_level(rng, mass, linear, precision, n_levels, zero_prior, level_prior, 
         if in_logs:
             exact = math.exp(
                 log_gauss(level, step, linear, precision)
-                + voice.weight * math.log(action_probability(s, voice))
+                + action_term.power * math.log(action_probability(s, action_term))
                 - largest
             )
-        elif voice.weight != 0.0:
-            exact *= action_probability(s, voice)
-        if rng.random() * mass[cell] < exact * n_inside:
+        elif action_term.power != 0.0:
+            exact *= action_probability(s, action_term)
+        if rng.random() * cells[cell] < exact * n_inside:
             return level
         uniform = rng.random()
 
 
 @kernel
-def log_level_mass(mass, linear, precision, n_levels, zero_prior, level_prior, voice, width):
+def log_sum_of_levels(cells, linear, precision, n_levels, zero_prior, level_prior, action_term, width):
     """Log of the sum over all levels, relative to the likelihood at s = 0: what births integrate out.
 
-    It is exact for `width` 1, and a bound from above for cells of more levels.
+    It is exact for `width` 1, and an upper bound for cells of more levels.
     """
     step = 1.0 / (n_levels - 1)
     peak = find_peak(linear, precision, step, n_levels)
     at_peak = log_gauss(peak, step, linear, precision)
-    arithmetic = choose_arithmetic(at_peak, n_levels, zero_prior, level_prior, voice)
+    arithmetic = choose_arithmetic(at_peak, n_levels, zero_prior, level_prior, action_term)
     if arithmetic == ZERO:
         return math.log(zero_prior)
     if arithmetic == LOGS:
-        log_zero = voice.weight * math.log(voice.at_zero) + math.log(zero_prior) - math.log(level_prior)
-        _, _, mass_sum, largest = fill_cells_in_logs(mass, peak, width, log_zero, linear, precision, n_levels, voice)
-        return math.log(mass_sum) + math.log(level_prior) + largest - voice.weight * math.log(voice.at_zero)
+        log_zero = action_term.power * math.log(action_term.at_zero) + math.log(zero_prior) - math.log(level_prior)
+        _, _, cells_sum, largest = fill_cells_in_logs(
+            cells, peak, width, log_zero, linear, precision, n_levels, action_term
+        )
+        return math.log(cells_sum) + math.log(level_prior) + largest - action_term.power * math.log(action_term.at_zero)
     weight_at_zero = zero_prior / level_prior
-    if voice.weight != 0.0:
-        weight_at_zero *= voice.at_zero
-    zero_mass = weight_at_zero * math.exp(-at_peak)
-    _, _, mass_sum = fill_cells(mass, peak, width, zero_mass, linear, precision, n_levels, voice)
-    log_zero_action = math.log(voice.at_zero) if voice.weight != 0.0 else 0.0
-    return math.log(mass_sum) + math.log(level_prior) + at_peak - log_zero_action
+    if action_term.power != 0.0:
+        weight_at_zero *= action_term.at_zero
+    zero_cell = weight_at_zero * math.exp(-at_peak)
+    _, _, cells_sum = fill_cells(cells, peak, width, zero_cell, linear, precision, n_levels, action_term)
+    log_zero_action = math.log(action_term.at_zero) if action_term.power != 0.0 else 0.0
+    return math.log(cells_sum) + math.log(level_prior) + at_peak - log_zero_action
 
 
 @kernel
 def draw_substates(rng, substates, features, policies, scale, data, target):
-    """Draw all substates in place, rows one after the other; return the sum of squared residuals.
+    """Draw all substates in place, row by row; return the sum of squared residuals.
 
-    The prior's weights are marginalised, so an entry sees how many other rows have its feature at zero
-    (Beta-Binomial); each of the L - 1 levels above zero gets an equal share of the slab.
+    The sparsity theta_k is marginalised, so an entry sees how many other rows have its feature at zero (Beta-Binomial);
+    each of the L - 1 levels above zero gets an equal share of the slab.
     """
     n_features, n_rows = substates.shape
     n_levels = target.n_levels
     step = 1.0 / (n_levels - 1)
     projections = np.dot(data.observations, features.T)  # Z F'
     gram = np.dot(features, features.T)  # F F'
-    mass = np.empty(n_levels + 1)
+    cells = np.empty(n_levels + 1)
     levels = np.empty(n_features, np.int64)
     residual = np.empty(n_features)
     policy = np.empty(n_features)
@@ -301,20 +305,20 @@ def draw_substates(rng, substates, features, policies, scale, data, target):
     squares = data.sum_of_squares
     for n in range(n_rows):
         action = data.actions[n]
-        # a decisive teacher's action does not take part in the proposal, but accepts it or not
+        # a decisive teacher's action takes no part in the proposal, but decides whether it is accepted
         is_decisive = target.decisiveness != 1.0 and action >= 0
         omega = target.action_weight if action >= 0 and not is_decisive else 0.0
         first_gap, last_gap = data.row_splits[n], data.row_splits[n + 1]
         at_gaps = np.zeros(last_gap - first_gap)
         total_levels = 0
-        spoken = 0.0
+        contributions = 0.0
         for k in range(n_features):
             levels[k] = int(substates[k, n] * (n_levels - 1) + 0.5)
             residual[k] = projections[n, k]
             total_levels += levels[k]
             if omega != 0.0:
                 policy[k] = policies[k, action]
-                spoken += substates[k, n] * policy[k]
+                contributions += substates[k, n] * policy[k]
         for k in range(n_features):
             if levels[k] > 0:
                 s = substates[k, n]
@@ -328,11 +332,11 @@ def draw_substates(rng, substates, features, policies, scale, data, target):
                 n_nonzero[k] -= 1
                 total_levels -= old
                 if omega != 0.0:
-                    # summed afresh, not subtracted: what is left may be smaller than the rounding
-                    spoken = 0.0
+                    # summed again, not subtracted: the rest may be smaller than the rounding
+                    contributions = 0.0
                     for j in range(n_features):
                         if j != k:
-                            spoken += levels[j] * step * policy[j]
+                            contributions += levels[j] * step * policy[j]
             own = gram[k, k]
             projection = residual[k]
             for i in range(last_gap - first_gap):  # missing entries say nothing
@@ -342,12 +346,12 @@ def draw_substates(rng, substates, features, policies, scale, data, target):
             own = max(own, 0.0)
             linear = scale * (projection + old * step * own)
             total = total_levels * step
-            zero_action = spoken / total if total_levels > 0 else 1.0 / target.n_actions
+            zero_action = contributions / total if total_levels > 0 else 1.0 / target.n_actions
             new = draw_level(
-                rng, mass, linear, scale * own, n_levels,
+                rng, cells, linear, scale * own, n_levels,
                 n_rows - 1 - n_nonzero[k] + target.sparsity_zero,
                 (n_nonzero[k] + target.sparsity_nonzero) / (n_levels - 1),
-                Voice(omega, zero_action, spoken, total, policy[k]),
+                ActionTerm(omega, zero_action, contributions, total, policy[k]),
             )  # fmt: skip
             if is_decisive and new != old:
                 new = new if is_accepted(rng, levels, k, new, policies, action, mixture, target) else old
@@ -355,7 +359,7 @@ def draw_substates(rng, substates, features, policies, scale, data, target):
                 n_nonzero[k] += 1
                 total_levels += new
                 if omega != 0.0:
-                    spoken += new * step * policy[k]
+                    contributions += new * step * policy[k]
             if new != old:
                 change = (new - old) * step
                 levels[k] = new

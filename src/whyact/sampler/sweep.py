@@ -1,6 +1,6 @@
 """One sweep of the exact sampler: every conditional in order (Sec. 4.1).
 
-A sweep is a step (rng, state) -> (state, info). It leaves its input as it is; the state and the rng are all that the
+A sweep is a step (rng, state) -> (state, info). It does not change its input; the state and the rng are all that the
 next one needs.
 """
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyact.model import State
+from whyact.model import Demonstrations, State, Target
 from whyact.sampler.births import draw_births_and_deaths, draw_empty_features
 from whyact.sampler.compiling import kernel
 from whyact.sampler.decisive import draw_decisive_policies
@@ -19,7 +19,7 @@ from whyact.sampler.substates import draw_substates
 
 
 class SweepInfo(NamedTuple):
-    """What a person may want to know of a sweep; the next sweep does not need it."""
+    """What a person may want to know about a sweep; the next sweep does not need it."""
 
     n_births: int  # accepted births of features
     n_deaths: int  # accepted deaths
@@ -28,7 +28,7 @@ class SweepInfo(NamedTuple):
 
 @kernel
 def run_sweeps(rng, state, observation_weights, data, target):
-    """Draw every variable from its conditional, once for each observation weight; one call is cheaper than many."""
+    """Draw every variable from its conditional, once for each observation weight (one call is cheaper than many)."""
     info = SweepInfo(0, 0, 0.0)
     for observation_weight in observation_weights:
         substates = state.substates.copy()
@@ -66,6 +66,7 @@ def run_sweeps(rng, state, observation_weights, data, target):
     return state, info
 
 
-def sweep(rng, state, data, target):
+def sweep(rng: np.random.Generator, state: State, data: Demonstrations, target: Target) -> tuple[State, SweepInfo]:
     """One step (rng, state) -> (state, info)."""
-    return run_sweeps(rng, state, np.array([target.observation_weight]), data, target)
+    state, info = run_sweeps(rng, state, np.array([target.observation_weight]), data, target)
+    return state, info

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-HIDDEN = ".whyact-"  # how the names begin of files that are not whole yet
+HIDDEN = ".whyact-"  # prefix of the names of files that are not complete yet
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -22,7 +22,7 @@ def write_streamed(path: Path) -> Iterator[IO[bytes]]:
     """Write a file bit by bit; it appears at the end, whole, or not at all if anything goes wrong.
 
     Until then a hidden file beside it is written to. Where `path` is a symbolic link, the link stays and the file that
-    it points to is replaced. What is no regular file, such as a pipe or /dev/stdout, is written to directly.
+    it points to is replaced. Anything but a regular file, such as a pipe or /dev/stdout, is written to directly.
     """
     if is_special(path):
         with path.open("ab") as file:  # /dev/stdout may be a file that already has content
@@ -34,7 +34,7 @@ def write_streamed(path: Path) -> Iterator[IO[bytes]]:
     hidden = target.with_name(f"{HIDDEN}{secrets.token_hex(8)}")
     try:
         with hidden.open("xb") as file:
-            if target.exists():  # who may read it stays; else the system's rule for new files holds
+            if target.exists():  # its permissions stay; a new file gets the system's default
                 os.chmod(hidden, target.stat().st_mode & 0o777)
             yield file
             file.flush()
@@ -53,7 +53,7 @@ def is_special(path: Path) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that a new name is on the disk, where the system can; the file is there in any case."""
+    """Make sure that a new name is on the disk, where the system supports it; the file is there in any case."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     with suppress(OSError):

@@ -1,8 +1,8 @@
-"""Runs that survive: a folder from which a stopped run goes on, with the draws it would have had.
+"""Runs that survive: a folder from which a stopped run continues, with the draws it would have had.
 
-`state.nc` holds the state and the random numbers' state of each chain, and how many files of draws count. Draws are
-written once, in parts: first the new part, then `state.nc`, each file whole or not at all. Whenever a run is killed,
-`state.nc` speaks of files that are there; a part that it does not speak of is written again.
+`state.nc` holds the state of each chain and of its random numbers, and how many files of draws count. Draws are written
+once, in parts: first the new part, then `state.nc`, each file whole or not at all. Whenever a run is killed, all the
+files that `state.nc` refers to exist; a part that it does not refer to is written again.
 """
 
 import logging
@@ -11,27 +11,26 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from whyact.errors import CheckpointError, DamagedFileError, LockedError
-from whyact.sampler.draws import ChainDraws
+from whyact.model import Demonstrations
+from whyact.sampler.draws import ChainDraws, Progress, make_rng
 from whyact.storage.atomic import HIDDEN
-from whyact.storage.codec import SCHEMA, decode_ends, decode_entropy, describe_file, encode_draws, encode_end, make_rng
+from whyact.storage.codec import SCHEMA, decode_ends, decode_entropy, describe_file, encode_draws, encode_end
 from whyact.storage.lock import lock_file
 from whyact.storage.netcdf import Group, read_netcdf, write_netcdf
-
-if TYPE_CHECKING:
-    from whyact.sampler.chain import Progress
+from whyact.version import __version__
 
 logger = logging.getLogger("whyact")
 
 STATE_FILE = "state.nc"
-RUN_FILE = "run.nc"  # what is to be fitted, if it was begun from the command line
+RUN_FILE = "run.nc"  # what is to be fitted, if it was started from the command line
 LOCK_FILE = "lock"
 PART_FILE = "draws-{:05d}.nc"
-# A checkpoint is put off until the run has taken so many times as long as all of them took to write: 2% at most.
+# A checkpoint waits until the run has taken this many times as long as all checkpoints took to write: 2% at most.
 LEAST_SHARE_OF_RUNNING = 50
 
 
@@ -41,11 +40,11 @@ class Checkpoints:
     Parameters
     ----------
     folder : Path
-        Made if it is not there.
+        Created if it does not exist.
     every : float
         Seconds between two checkpoints, at least; see LEAST_SHARE_OF_RUNNING.
     identity : str
-        Of the run, by `identify`.
+        Of the run, by `sampler.run.identify`.
     """
 
     def __init__(self, folder: Path, every: float, identity: str):
@@ -57,25 +56,24 @@ class Checkpoints:
         self.began = self.last_written = time.monotonic()
         self.spent = self.last_cost = 0.0  # seconds for all checkpoints, and for the last one
         self.is_failing = False
-        self.latest: tuple[Progress, list[int]] | None = None  # as it was when it was last told
+        self.latest: tuple[Progress, list[int]] | None = None  # as last reported
         self.n_latest: list[int] = []  # draws of each chain at that time
         make_folder(self.folder)
         try:
             self._lock = lock_file(self.folder / LOCK_FILE)
         except LockedError:
             raise CheckpointError(f"checkpoint: another process is running in {self.folder}.") from None
-        for path in self.folder.glob(f"{HIDDEN}*"):  # remains of a write that was killed
+        for path in self.folder.glob(f"{HIDDEN}*"):  # left behind by a write that was killed
             path.unlink(missing_ok=True)
 
     def close(self) -> None:
+        """Let other processes use the folder."""
         self._lock.release()
 
     # --- reading --------------------------------------------------------------------------------------------
 
-    def read(self, data, target, kind: type) -> "tuple[list[int], Progress] | None":
-        """What the run began with and where it was; None if nothing was written yet. `kind` is that of its states."""
-        from whyact.sampler.chain import Progress
-
+    def read(self, data: Demonstrations, n_levels: int, kind: type) -> tuple[list[int], Progress] | None:
+        """What the run started from and how far it was; None if nothing is written yet. `kind`: of its states."""
         path = self.folder / STATE_FILE
         if not path.exists():
             return None
@@ -84,8 +82,8 @@ class Checkpoints:
         check_about(path, about)
         if about.get("identity") != self.identity:
             raise CheckpointError(
-                f"checkpoint: {self.folder} holds a run on other data or with other options; give another folder, or "
-                "the same data and options as before."
+                f"checkpoint: {self.folder} holds a run on other data or with other options; choose another folder, or "
+                "give the same data and options as before."
             )
         n_done, n_parts = about["n_done"], about["n_parts"]
         try:
@@ -93,9 +91,9 @@ class Checkpoints:
             widths = {"substates": len(data.observations), "features": data.observations.shape[1]}
             ends = decode_ends(groups, "chain-{}", kind, widths)
         except DamagedFileError as error:
-            raise CheckpointError(f"checkpoint: {path} is not a checkpoint of whyact: {error}.") from None
+            raise CheckpointError(f"checkpoint: {path} is not a whyact checkpoint: {error}.") from None
         states, rngs = [state for state, _ in ends], [make_rng(rng_state) for _, rng_state in ends]
-        draws = [ChainDraws(state, target.n_levels) for state in states]
+        draws = [ChainDraws(state, n_levels) for state in states]
         for part in range(n_parts):
             self._read_part(part, draws)
         self.n_parts = n_parts
@@ -109,13 +107,13 @@ class Checkpoints:
             for i, chain in enumerate(draws):
                 chain.extend_by_arrays({name: found.values for name, found in groups[f"chain-{i}"].variables.items()})
         except (KeyError, ValueError):
-            raise CheckpointError(f"checkpoint: {path} does not fit to the run.") from None
+            raise CheckpointError(f"checkpoint: {path} does not match the run.") from None
 
     # --- writing --------------------------------------------------------------------------------------------
 
-    def keep(self, progress: "Progress", entropy: list[int]) -> None:
-        """Write a checkpoint if it is time for one. If it cannot be written, say so and let the run go on."""
-        # a copy of the random numbers' states, since an interrupted segment has gone on with them
+    def keep(self, progress: Progress, entropy: list[int]) -> None:
+        """Write a checkpoint if it is time to. If that fails, say so and let the run continue."""
+        # a copy of the random numbers' states, since an interrupted segment has already advanced them
         rngs = [make_rng(rng.bit_generator.state) for rng in progress.rngs]
         self.latest = progress._replace(states=list(progress.states), rngs=rngs), entropy
         self.n_latest = [len(chain) for chain in progress.chains]
@@ -125,11 +123,11 @@ class Checkpoints:
             self.write(progress, entropy)
 
     def write_latest(self) -> None:
-        """Write where the run was when it was last told, unless it has been stopped while it took in new draws."""
+        """Write the last reported progress, unless the run was stopped while it took in new draws."""
         if self.latest is not None and [len(chain) for chain in self.latest[0].chains] == self.n_latest:
             self.write(*self.latest)
 
-    def write(self, progress: "Progress", entropy: list[int]) -> None:
+    def write(self, progress: Progress, entropy: list[int]) -> None:
         """Write a checkpoint; if that fails, the last one stays."""
         started = time.monotonic()
         try:
@@ -138,7 +136,7 @@ class Checkpoints:
         except OSError as error:
             if not self.is_failing:
                 logger.warning(
-                    "checkpoint: %s cannot be written (%s); the run goes on, and tries again.",
+                    "checkpoint: %s cannot be written (%s); the run continues, and will try again.",
                     self.folder, error.strerror or error,
                 )  # fmt: skip
             self.is_failing = True
@@ -146,7 +144,7 @@ class Checkpoints:
         self.last_cost = self.last_written - started
         self.spent += self.last_cost
 
-    def _write(self, progress: "Progress", entropy: list[int]) -> None:
+    def _write(self, progress: Progress, entropy: list[int]) -> None:
         n_kept = self.n_kept or [0] * len(progress.chains)
         n_parts = self.n_parts
         if any(len(chain) > n for chain, n in zip(progress.chains, n_kept, strict=True)):
@@ -172,41 +170,57 @@ class Checkpoints:
 
 
 @contextmanager
-def save_if_stopped(checkpoints: Checkpoints | None) -> Iterator[None]:
-    """On Ctrl-C, write down where the run is before it ends."""
+def open_checkpoints(folder: Path | str | None, every: float, identity: str) -> Iterator[Checkpoints | None]:
+    """Yield the checkpoints in a folder, or None if there is none; on Ctrl-C write where the run is before it ends.
+
+    Parameters
+    ----------
+    folder : path or None
+    every : float
+        Seconds between two checkpoints.
+    identity : str
+        Of the run, by `sampler.run.identify`.
+    """
+    if folder is None:
+        yield None
+        return
+    if not isinstance(every, int | float) or not every >= 0:
+        raise ValueError(f"checkpoint_every must be a number of seconds, got {every!r}.")
+    checkpoints = Checkpoints(Path(folder), float(every), identity)
     try:
-        yield
+        yield checkpoints
     except KeyboardInterrupt:
-        if checkpoints is not None:
-            checkpoints.write_latest()
+        checkpoints.write_latest()
         raise
+    finally:
+        checkpoints.close()
 
 
 def read_file(path: Path) -> dict[str, Group]:
+    """The content of one of a run's files."""
     try:
         return read_netcdf(path)
     except DamagedFileError as error:
-        raise CheckpointError(f"checkpoint: {path} is not a checkpoint of whyact: {error}.") from None
+        raise CheckpointError(f"checkpoint: {path} is not a whyact checkpoint: {error}.") from None
     except OSError as error:
         raise CheckpointError(f"checkpoint: {path} cannot be read: {error.strerror}.") from None
 
 
 def check_about(path: Path, about: dict[str, Any]) -> None:
-    from whyact.version import __version__
-
+    """The file must be a checkpoint, and of this version."""
     are_counts = all(isinstance(about.get(name), int) and about[name] >= 0 for name in ("n_done", "n_parts"))
     if about.get("title") != "whyact checkpoint" or not are_counts or about.get("whyact_schema") != SCHEMA:
-        raise CheckpointError(f"checkpoint: {path} is not a checkpoint of whyact.")
+        raise CheckpointError(f"checkpoint: {path} is not a whyact checkpoint.")
     if about.get("whyact_version") != __version__:
         # another version may draw other numbers, and a run is of one piece
         raise CheckpointError(
-            f"checkpoint: {path} is of a run that whyact {about.get('whyact_version')} began; go on with that version "
-            f"(this is {__version__}), or begin anew in another folder."
+            f"checkpoint: {path} is from a run that whyact {about.get('whyact_version')} started; continue with that "
+            f"version (this is {__version__}), or start over in another folder."
         )
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder, or see that it is one of ours."""
+    """Create the folder, or check that it is one of ours."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         strange = [path.name for path in folder.iterdir() if not is_ours(path)]
@@ -220,6 +234,3 @@ def is_ours(path: Path) -> bool:
     """Whether a file belongs to a run, or is what a killed write leaves behind."""
     is_known = path.name in (LOCK_FILE, STATE_FILE, RUN_FILE) or re.fullmatch(r"draws-\d{5,}\.nc", path.name)
     return path.is_file() and not path.is_symlink() and bool(is_known or path.name.startswith(HIDDEN))
-
-
-# --- chains as plain arrays ---------------------------------------------------------------------------------

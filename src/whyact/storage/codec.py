@@ -2,34 +2,24 @@
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from whyact.errors import DamagedFileError, ModelFileError
 from whyact.model import Priors
-from whyact.sampler.draws import ChainDraws
+from whyact.sampler.draws import N_ARRAYS, ChainDraws
 from whyact.sampler.settings import AsPublished
 from whyact.storage.netcdf import Group, Variable
+from whyact.version import __version__
 
-if TYPE_CHECKING:
-    pass
-
-from typing import TYPE_CHECKING
-
-from whyact.sampler.draws import N_ARRAYS
-
-if TYPE_CHECKING:
-    pass
-
-
-SCHEMA = 1  # of checkpoints and runs
+SCHEMA = 1  # version of the schema of checkpoints and runs
 N_ENTROPY = 5
 
 
 def describe_file(what: str) -> dict[str, Any]:
-    from whyact.version import __version__
-
+    """Attributes of each file of a run."""
     return {"title": f"whyact {what}", "whyact_schema": SCHEMA, "whyact_version": __version__}
 
 
@@ -45,7 +35,7 @@ def encode_draws(chain: ChainDraws, first: int) -> Group:
     return Group({name: Variable(axes[name], values) for name, values in chain.to_arrays(first).items()}, {})
 
 
-def encode_end(state, rng_state) -> Group:
+def encode_end(state: Any, rng_state: Any) -> Group:
     """The last state of a chain, and that of its random numbers."""
     axes = (("feature", "row"), ("feature", "column"), ("feature", "action"))
     variables = {
@@ -57,39 +47,41 @@ def encode_end(state, rng_state) -> Group:
     return Group(variables, {})
 
 
-def decode_ends(groups: dict[str, Group], name: str, kind: type, widths: dict[str, int]) -> list[tuple[Any, dict]]:
+def decode_ends(
+    groups: dict[str, Group], name: str, kind: type, widths: dict[str, int]
+) -> list[tuple[Any, dict[str, Any]]]:
     """State and random numbers of each chain; the groups are called after `name` and the chain's number."""
-    found: list[tuple[Any, dict]] = []
+    found: list[tuple[Any, dict[str, Any]]] = []
     while name.format(len(found)) in groups:
         found.append(decode_end(groups[name.format(len(found))], kind, widths))
     return found
 
 
-def decode_end(group: Group, kind: type, widths: dict[str, int]) -> tuple[Any, dict]:
+def decode_end(group: Group, kind: type, widths: dict[str, int]) -> tuple[Any, dict[str, Any]]:
     """A state of that kind and the state of its random numbers; `widths` are those of its arrays."""
     arrays = []
     for name in kind._fields[:N_ARRAYS]:  # type: ignore[attr-defined]
         values = take(group, name, 2, "f")
         if values.dtype != np.float64 or not np.isfinite(values).all():
-            raise DamagedFileError(f"{name!r} is of another kind")
+            raise DamagedFileError(f"{name!r} has an unexpected type")
         if values.shape[1] != widths.get(name, values.shape[1]):
-            raise DamagedFileError(f"{name!r} does not fit")
+            raise DamagedFileError(f"{name!r} does not match")
         arrays.append(values)
     scalars = take(group, "scalars", 1, "f")
     n_scalars = len(kind._fields) - N_ARRAYS  # type: ignore[attr-defined]
     are_legal = len(scalars) == n_scalars and np.isfinite(scalars).all() and (scalars > 0).all()
     if not are_legal or len({len(values) for values in arrays}) != 1 or not ((arrays[0] >= 0) & (arrays[0] <= 1)).all():
-        raise DamagedFileError("the last states of its chains do not fit")
+        raise DamagedFileError("the last states of its chains do not match")
     return kind(*arrays, *scalars.tolist()), decode_rng(take(group, "rng", 1, "u"))
 
 
 def decode_entropy(numbers: Any) -> list[int]:
-    """What the random numbers of a run began with."""
+    """What the random numbers of a run started from."""
     if not isinstance(numbers, np.ndarray) or numbers.shape != (N_ENTROPY,) or numbers.dtype.kind != "i":
         raise DamagedFileError("'entropy' is wrong")
     if not ((numbers >= 0) & (numbers < 2**31)).all():
         raise DamagedFileError("'entropy' is wrong")
-    return numbers.tolist()
+    return [int(number) for number in numbers]
 
 
 def take(group: Group, name: str, n_axes: int, dtype_kind: str) -> np.ndarray:
@@ -98,20 +90,21 @@ def take(group: Group, name: str, n_axes: int, dtype_kind: str) -> np.ndarray:
         raise DamagedFileError(f"{name!r} is missing")
     values = group.variables[name].values
     if values.ndim != n_axes or values.dtype.kind not in dtype_kind:
-        raise DamagedFileError(f"{name!r} is of another kind")
+        raise DamagedFileError(f"{name!r} has an unexpected type")
     return values
 
 
-def encode_rng(state) -> np.ndarray:
+def encode_rng(state: dict[str, Any]) -> np.ndarray:
     """PCG64's two numbers of 128 bits and its buffered half word."""
     numbers = state["state"]["state"], state["state"]["inc"]
     words = [word for number in numbers for word in (number >> 64, number & (2**64 - 1))]
     return np.array([*words, state["has_uint32"], state["uinteger"]], dtype=np.uint64)
 
 
-def decode_rng(words: np.ndarray) -> dict:
+def decode_rng(words: np.ndarray) -> dict[str, Any]:
+    """The inverse of `encode_rng`."""
     if len(words) != 6 or words[4] > 1 or words[5] >= 2**32 or not int(words[3]) % 2:
-        raise DamagedFileError("the state of the random numbers does not fit")
+        raise DamagedFileError("the state of the random numbers is wrong")
     high, low, inc_high, inc_low, has_uint32, uinteger = (int(word) for word in words)
     return {
         "bit_generator": "PCG64",
@@ -121,14 +114,8 @@ def decode_rng(words: np.ndarray) -> dict:
     }
 
 
-def make_rng(state) -> np.random.Generator:
-    bits = np.random.PCG64()
-    bits.state = state
-    return np.random.Generator(bits)
-
-
 def encode_settings(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of the estimator as plain data, but for those that only say how it ran."""
+    """Parameters of the estimator as plain data, except for those that only say how it ran."""
     settings = {}
     for name, value in parameters.items():
         if name in ("n_jobs", "verbose"):
@@ -160,7 +147,7 @@ def encode_labels(name: str, labels: np.ndarray) -> Variable:
     raise ModelFileError(f"y: actions of the type {labels.dtype} cannot be stored in a file.")
 
 
-def check_texts(what: str, texts) -> np.ndarray:
+def check_texts(what: str, texts: Iterable[Any]) -> np.ndarray:
     """Texts that netCDF can hold."""
     for text in texts:
         try:
@@ -177,42 +164,41 @@ def decode_shape(about: dict[str, Any], n_columns: int) -> tuple[int, ...] | Non
         return None
     sizes = np.ravel(about["shape"])
     demand(sizes.dtype.kind == "i" and len(sizes) > 0 and (sizes > 0).all(), "'shape' is wrong")
-    demand(math.prod(sizes.tolist()) == n_columns, "'shape' does not fit to 'observations'")
+    demand(math.prod(sizes.tolist()) == n_columns, "'shape' does not match 'observations'")
     return tuple(sizes.tolist())
 
 
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a value is a finite number, and not a truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def demand(holds: Any, otherwise: str) -> None:
+    """Refuse the file if something does not hold."""
     if not holds:
         raise DamagedFileError(otherwise)
 
 
-def decode_settings(about: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of the estimator, each legal."""
-    from sklearn.utils._param_validation import InvalidParameterError
-
-    from whyact.estimators.feature_policy import FeaturePolicyClassifier
-
+def decode_settings(about: dict[str, Any], check: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Parameters of the estimator; `check` raises DamagedFileError if one is unknown or has a wrong value."""
     text = about.get("settings")
-    demand(isinstance(text, str), "'settings' is missing")
+    if not isinstance(text, str):
+        raise DamagedFileError("'settings' is missing")
     try:
-        settings = json.loads(text)  # type: ignore[arg-type]
+        settings = json.loads(text)
     except (ValueError, RecursionError):
         raise DamagedFileError("'settings' is not JSON") from None
     demand(isinstance(settings, dict), "'settings' is not a table")
-    known = FeaturePolicyClassifier._get_param_names()
-    for name in settings:
-        demand(name in known, f"'settings' has the unknown option {str(name)[:50]!r}")
     try:
-        parameters = {name: decode_setting(value) for name, value in settings.items()}
-        model = FeaturePolicyClassifier(**parameters)
-        model._validate_params()
-        model._find_published()
-    except (InvalidParameterError, ValueError, TypeError, OverflowError):
+        parameters = {str(name): decode_setting(value) for name, value in settings.items()}
+    except (ValueError, TypeError, OverflowError):
         raise DamagedFileError("'settings' has an option with a wrong value") from None
+    check(parameters)
     return parameters
 
 
 def decode_setting(value: Any) -> Any:
+    """One parameter from plain data."""
     if not isinstance(value, dict):
         return value
     if set(value) == {"priors"}:
@@ -229,19 +215,20 @@ def decode_labels(group: Group) -> np.ndarray:
     if "action" not in group.variables:
         return np.array([])
     values = group.variables["action"].values
-    demand(values.ndim == 1 and len(values) > 1 and values.dtype.kind in "iufU", "'action' is of another kind")
+    demand(values.ndim == 1 and len(values) > 1 and values.dtype.kind in "iufU", "'action' has an unexpected type")
     if group.variables["action"].attributes.get("kind") == "bool":
-        demand(values.tolist() == [0, 1], "'action' is of another kind")
+        demand(values.tolist() == [0, 1], "'action' has an unexpected type")
         return values.astype(bool)
-    demand(values.dtype.kind != "f" or np.isfinite(values).all(), "'action' is of another kind")
+    demand(values.dtype.kind != "f" or np.isfinite(values).all(), "'action' has an unexpected type")
     demand(np.array_equal(np.unique(values), values), "'action' is not sorted")
     return values
 
 
 def decode_names(group: Group) -> np.ndarray | None:
+    """Names of the columns, if they have any."""
     if "column" not in group.variables:
         return None
     names = group.variables["column"].values
-    demand(names.ndim == 1 and names.dtype.kind == "U", "'column' is of another kind")
+    demand(names.ndim == 1 and names.dtype.kind == "U", "'column' has an unexpected type")
     demand(len(set(names.tolist())) == len(names), "'column' has a name twice")
     return names.astype(object)

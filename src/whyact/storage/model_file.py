@@ -1,4 +1,4 @@
-"""A fitted model in one file that lasts: netCDF4, readable by xarray and ArviZ, nothing in it can run.
+"""A fitted model in one file that lasts: netCDF4, readable by xarray and ArviZ; nothing in it can run.
 
 The schema is documented in docs/files.md. Features, substates and noise are stored as the sampler holds them, with
 the netCDF attribute `scale_factor`, so that other programs read them in the unit of the observations, and loading
@@ -8,59 +8,63 @@ gives back the same bits.
 import json
 import math
 import platform
+from collections.abc import Callable
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from whyact.errors import DamagedFileError, ModelFileError
-from whyact.estimators.settings_file import is_number
-from whyact.model import Priors, State, make_target
+from whyact.fit_result import FitResult
+from whyact.model import State, Target
 from whyact.posterior import Posterior
-from whyact.sampler.draws import TRACES, ChainDraws
+from whyact.sampler.draws import N_ARRAYS, TRACES, ChainDraws, RunEnd
+from whyact.scaling import Scaling
 from whyact.storage.codec import (
     check_texts,
+    decode_ends,
+    decode_entropy,
     decode_labels,
     decode_names,
     decode_settings,
     decode_shape,
     demand,
+    encode_end,
     encode_labels,
     encode_settings,
+    is_number,
+    take,
 )
 from whyact.storage.netcdf import Group, Variable, read_netcdf, write_netcdf
+from whyact.version import __version__
 
-if TYPE_CHECKING:
-    from whyact.estimators.feature_policy import FeaturePolicyClassifier
-    from whyact.sampler.run import Ends
-
-# The version of the schema; a file with a larger one is refused, one with a smaller one must be readable for ever.
+# The version of the schema. A file with a larger one is refused; one with a smaller one must stay readable for ever.
 SCHEMA = 1
 TITLE = "whyact model"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "h5netcdf")
+GROUPS = ("posterior", "sample_stats", "features", "demonstrations", "chain_ends")
 # In ArviZ, numbers about the sampling have a group of their own.
 SAMPLE_STATS = {"log_joint": "lp", "log_action_likelihood": "log_action_likelihood"}
 SUM_TOLERANCE = 1e-6
 # What content that no check has foreseen may lead to; DamagedFileError is none of these.
 UNEXPECTED = (TypeError, KeyError, IndexError, OverflowError, MemoryError, FloatingPointError, AttributeError)
 
+# (parameters as stored, number of actions, number of columns, weights of observations and actions) -> the target
+MakeTarget = Callable[[dict[str, Any], int, int, dict[str, float]], Target]
 
-def save(model: "FeaturePolicyClassifier", path: Path | str) -> None:
-    """Write a fitted model; see `FeaturePolicyClassifier.save`."""
-    from sklearn.utils.validation import check_is_fitted
 
-    check_is_fitted(model)
-    path = Path(path)
+def write_model(path: Path, result: FitResult, posterior: Posterior) -> None:
+    """Write a fitted model; the file appears whole or not at all."""
     if not path.parent.is_dir():
         raise ModelFileError(f"the folder {path.parent} does not exist.")
     groups = {
-        "/": Group({}, describe_model(model)),
-        "posterior": encode_traces(model.posterior_),
-        "sample_stats": encode_stats(model.posterior_),
-        "features": encode_features(model),
-        "demonstrations": encode_demonstrations(model),
-        **encode_ends(model),
+        "/": Group({}, describe_model(result)),
+        "posterior": encode_traces(posterior),
+        "sample_stats": encode_stats(posterior),
+        "features": encode_features(result, posterior),
+        "demonstrations": encode_demonstrations(result),
+        **encode_run_end(result.end),
     }
     try:
         write_netcdf(path, groups)
@@ -68,31 +72,30 @@ def save(model: "FeaturePolicyClassifier", path: Path | str) -> None:
         raise ModelFileError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
-def load(path: Path | str) -> "FeaturePolicyClassifier":
-    """Read a model that `FeaturePolicyClassifier.save` or `whyact fit` wrote.
-
-    It predicts the same numbers, bit by bit. Nothing in the file is run, and a file that is damaged, or made to do
-    harm, is refused in one sentence (`ModelFileError`, a ValueError).
+def read_model(path: Path, check: Callable[[dict[str, Any]], None], make_target: MakeTarget) -> FitResult:
+    """Read a fitted model; everything is checked before it is used.
 
     Parameters
     ----------
-    path : path
+    path : Path
+    check : callable
+        Raises DamagedFileError if the parameters of the estimator, as stored, are not legal.
+    make_target : callable
+        The distribution that was sampled, by the parameters.
 
     Returns
     -------
-    FeaturePolicyClassifier
-        Fitted; with `warm_start=True` it can draw more.
+    FitResult
     """
-    path = Path(path)
     try:
         groups = read_netcdf(path)
         check_schema(path, groups["/"].attributes)
         try:
-            return decode_model(groups)
+            return decode_model(groups, check, make_target)
         except UNEXPECTED:
-            raise DamagedFileError("its content does not fit together") from None
+            raise DamagedFileError("its content does not match") from None
     except DamagedFileError as error:
-        raise ModelFileError(f"{path} is not a model of whyact: {error}.") from None
+        raise ModelFileError(f"{path} is not a whyact model: {error}.") from None
     except FileNotFoundError:
         raise ModelFileError(f"there is no file {path}.") from None
     except OSError as error:
@@ -100,6 +103,7 @@ def load(path: Path | str) -> "FeaturePolicyClassifier":
 
 
 def check_schema(path: Path, about: dict[str, Any]) -> None:
+    """The file must be a model, and not of a later version."""
     schema = about.get("whyact_schema")
     if about.get("title") != TITLE or not isinstance(schema, int) or schema < 1:
         raise DamagedFileError("it is another kind of netCDF file")
@@ -113,37 +117,34 @@ def check_schema(path: Path, about: dict[str, Any]) -> None:
 # --- writing ------------------------------------------------------------------------------------------------
 
 
-def describe_model(model) -> dict[str, Any]:
+def describe_model(result: FitResult) -> dict[str, Any]:
     """Attributes of the file."""
-    from whyact.version import __version__
-
     libraries = {name: version_of(name) for name in LIBRARIES} | {"python": platform.python_version()}
-    if hasattr(model, "shape_") and math.prod(model.shape_) != model.n_features_in_:
-        raise ModelFileError(f"shape_: {model.shape_} does not fit to {model.n_features_in_} columns.")
-    # what was set after the fit has no effect on the model, but for the way to predict
-    settings = model._fitted_parameters | {"prediction": model.prediction}
+    n_columns = result.observations.shape[1]
+    if result.shape is not None and math.prod(result.shape) != n_columns:
+        raise ModelFileError(f"shape: {result.shape} does not match the {n_columns} columns.")
     about = {
         "title": TITLE,
         "whyact_schema": SCHEMA,
         "whyact_version": __version__,
         "libraries": json.dumps(libraries),
-        "settings": json.dumps(encode_settings(settings)),
-        "unit": model.unit_,
-        "observation_weight": model.observation_weight_,
-        "action_weight": model.action_weight_,
-        "entropy": np.array(model._ends.entropy, dtype=np.int64),
-        "identity": model._ends.identity,
-        "n_done": model._ends.n_done,
+        "settings": json.dumps(encode_settings(result.parameters)),
+        "unit": result.scaling.unit,
+        "observation_weight": result.target.observation_weight,
+        "action_weight": result.target.action_weight,
+        "entropy": np.array(result.end.entropy, dtype=np.int64),
+        "identity": result.end.identity,
+        "n_done": result.end.n_done,
     }
-    if hasattr(model, "source_"):
-        about["source"] = str(check_texts("source_: the name", [model.source_])[0])
-    if hasattr(model, "shape_"):
-        about["shape"] = np.array(model.shape_, dtype=np.int64)
+    if result.source is not None:
+        about["source"] = str(check_texts("source: the name", [result.source])[0])
+    if result.shape is not None:
+        about["shape"] = np.array(result.shape, dtype=np.int64)
     return about
 
 
 def encode_traces(posterior: Posterior) -> Group:
-    """One number a draw, for ArviZ."""
+    """One number per draw, for ArviZ."""
     variables = {}
     for name in posterior.chains[0].trace_names:
         if name in SAMPLE_STATS:
@@ -152,27 +153,29 @@ def encode_traces(posterior: Posterior) -> Group:
         power = posterior.unit_powers.get(name, 0)
         attributes = {"scale_factor": posterior.unit**power} if power else {}
         variables[name] = Variable(("chain", "draw"), values, attributes)
-    for name, size in (("chain", posterior.n_chains), ("draw", posterior.n_draws)):
-        variables[name] = Variable((name,), np.arange(size))
-    return Group(variables, {})
+    return Group(variables | count_draws(posterior), {})
 
 
 def encode_stats(posterior: Posterior) -> Group:
+    """Numbers about the sampling, one per draw, for ArviZ."""
     variables = {
         stored: Variable(("chain", "draw"), np.stack([chain.traces[name] for chain in posterior.chains]))
         for name, stored in SAMPLE_STATS.items()
     }
-    for name, size in (("chain", posterior.n_chains), ("draw", posterior.n_draws)):
-        variables[name] = Variable((name,), np.arange(size))
-    return Group(variables, {})
+    return Group(variables | count_draws(posterior), {})
 
 
-def encode_features(model) -> Group:
+def count_draws(posterior: Posterior) -> dict[str, Variable]:
+    """Numbers of the chains and draws, the coordinates that ArviZ wants."""
+    sizes = {"chain": posterior.n_chains, "draw": posterior.n_draws}
+    return {name: Variable((name,), np.arange(size)) for name, size in sizes.items()}
+
+
+def encode_features(result: FitResult, posterior: Posterior) -> Group:
     """The features of all draws below each other, chain after chain."""
-    posterior = model.posterior_
     chains = [chain.to_arrays() for chain in posterior.chains]
 
-    def join(name):
+    def join(name: str) -> np.ndarray:
         return np.concatenate([chain[name] for chain in chains])
 
     n_levels = posterior.chains[0].n_levels
@@ -182,32 +185,30 @@ def encode_features(model) -> Group:
         "substates": Variable(("feature", "row"), join("levels"), {"scale_factor": 1.0 / (n_levels - 1)}),
         "row_splits": Variable(("split",), np.concatenate([[0], np.cumsum(join("sizes"))])),
     }
-    if len(model.classes_):
-        variables["action"] = encode_labels("action", model.classes_)
-    if hasattr(model, "column_range_"):
-        variables["column_low"] = Variable(("column",), model.column_low_)
-        variables["column_range"] = Variable(("column",), model.column_range_)
-    if hasattr(model, "feature_names_in_"):
-        variables["column"] = Variable(("column",), check_texts("X: the column name", model.feature_names_in_))
+    if len(result.classes):
+        variables["action"] = encode_labels("action", result.classes)
+    if result.scaling.column_low is not None and result.scaling.column_range is not None:
+        variables["column_low"] = Variable(("column",), result.scaling.column_low)
+        variables["column_range"] = Variable(("column",), result.scaling.column_range)
+    if result.columns is not None:
+        variables["column"] = Variable(("column",), check_texts("X: the column name", result.columns))
     return Group(variables, {"n_levels": n_levels})
 
 
-def encode_demonstrations(model) -> Group:
+def encode_demonstrations(result: FitResult) -> Group:
+    """What was learned from."""
     variables = {
-        "observations": Variable(("row", "column"), np.ascontiguousarray(model.observations_)),
-        "actions": Variable(("row",), model.actions_.astype(np.int64)),
+        "observations": Variable(("row", "column"), np.ascontiguousarray(result.observations)),
+        "actions": Variable(("row",), result.actions.astype(np.int64)),
     }
     return Group(variables, {"comment": "actions: index of features/action, -1 where missing"})
 
 
-def encode_ends(model) -> dict[str, Group]:
+def encode_run_end(end: RunEnd) -> dict[str, Group]:
     """The last state of each chain and of its random numbers, to draw more."""
-    from whyact.storage.codec import encode_end
-
-    ends = model._ends
     chains = {
         f"chain_ends/{i}": encode_end(state, rng_state)
-        for i, (state, rng_state) in enumerate(zip(ends.states, ends.rng_states, strict=True))
+        for i, (state, rng_state) in enumerate(zip(end.states, end.rng_states, strict=True))
     }
     return {"chain_ends": Group({}, {"comment": "in the sampler's unit; to draw more"}), **chains}
 
@@ -215,100 +216,86 @@ def encode_ends(model) -> dict[str, Group]:
 # --- reading ------------------------------------------------------------------------------------------------
 
 
-def decode_model(groups: dict[str, Group]) -> "FeaturePolicyClassifier":
-    """The fitted model; everything is looked at before it is believed."""
-    from whyact.estimators.feature_policy import FeaturePolicyClassifier
-    from whyact.sampler.run import Problem
-    from whyact.storage.codec import take
-
-    for name in ("posterior", "sample_stats", "features", "demonstrations", "chain_ends"):
+def decode_model(
+    groups: dict[str, Group], check: Callable[[dict[str, Any]], None], make_target: MakeTarget
+) -> FitResult:
+    """The content of a file, checked."""
+    for name in GROUPS:
         demand(name in groups, f"the group {name!r} is missing")
     about = groups["/"].attributes
     for name in ("whyact_version", "libraries"):
         demand(isinstance(about.get(name), str), f"{name!r} is missing")
-    model = FeaturePolicyClassifier(**decode_settings(about))
+    parameters = decode_settings(about, check)
     unit = take_positive(about, "unit")
+    weights = decode_weights(about)
+    observations, actions, classes, names = decode_demonstrations(groups)
+    n_actions = max(len(classes), 1)
+    end = decode_run_end(groups, about, observations.shape, n_actions)
+    target = make_target(parameters, n_actions, observations.shape[1], weights)
+    chains = decode_chains(groups, target, observations.shape, end.states)
+    demand("source" not in about or isinstance(about["source"], str), "'source' is wrong")
+    return FitResult(
+        parameters=parameters,
+        columns=names,
+        classes=classes,
+        observations=observations,
+        actions=actions,
+        scaling=decode_scaling(groups["features"], parameters, unit, observations.shape[1]),
+        target=target,
+        chains=chains,
+        end=end,
+        shape=decode_shape(about, observations.shape[1]),
+        source=about.get("source"),
+    )
+
+
+def decode_weights(about: dict[str, Any]) -> dict[str, float]:
+    """Weights of observations and actions."""
     action_weight: Any = about.get("action_weight")
     demand(is_number(action_weight) and action_weight >= 0, "'action_weight' is wrong")
+    return {"observation_weight": take_positive(about, "observation_weight"), "action_weight": float(action_weight)}
 
+
+def decode_demonstrations(groups: dict[str, Group]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """Observations, actions, the labels of actions, and the names of columns."""
     observations = take(groups["demonstrations"], "observations", 2, "f").astype(np.float64, copy=False)
     demand(observations.size > 0 and not np.isinf(observations).any(), "'observations' are not all numbers")
     classes, names = decode_labels(groups["features"]), decode_names(groups["features"])
-    n_actions = max(len(classes), 1)
     actions = take(groups["demonstrations"], "actions", 1, "i").astype(np.int64, copy=False)
-    demand(len(actions) == len(observations), "'actions' does not fit to 'observations'")
+    demand(len(actions) == len(observations), "'actions' does not match 'observations'")
     demand((actions >= -1).all() and (actions < len(classes)).all(), "'actions' holds an action without a name")
+    demand(names is None or len(names) == observations.shape[1], "'column' does not match 'observations'")
+    return observations, actions, classes, names
 
-    ends = decode_run(groups, about, observations.shape, n_actions)
-    chains = decode_chains(groups, model, observations.shape, n_actions, ends.states)
-    priors = Priors() if model.priors is None else model.priors
-    target = make_target(
-        priors,
-        n_actions=n_actions,
-        n_dimensions=observations.shape[1],
-        n_levels=model.n_levels,
-        feature_values=model.feature_values,
-        decisiveness=model.decisiveness,
-        max_features=model.max_features,
-        observation_weight=take_positive(about, "observation_weight"),
-        action_weight=float(action_weight),
-    )
-    problem = Problem(None, target, priors, None, unit)  # nothing is sampled, so it needs neither data nor algorithm
-    model.n_features_in_ = observations.shape[1]
-    if names is not None:
-        demand(len(names) == observations.shape[1], "'column' does not fit to 'observations'")
-        model.feature_names_in_ = names
-    if model.scale_columns:
-        low, spread = (take(groups["features"], name, 1, "f") for name in ("column_low", "column_range"))
-        demand(len(low) == len(spread) == observations.shape[1], "'column_range' does not fit to 'observations'")
-        demand((np.isfinite(low) & np.isfinite(spread) & (spread > 0)).all(), "'column_range' is not positive")
-        model.column_low_, model.column_range_ = low, spread
-    model._set_fitted(model._summarise(problem, chains), problem, classes, ends.entropy[4])
-    model._keep_run(observations, actions, ends)
-    shape = decode_shape(about, observations.shape[1])
-    if shape is not None:
-        model.shape_ = shape
-    if "source" in about:
-        demand(isinstance(about["source"], str), "'source' is wrong")
-        model.source_ = about["source"]
-    return model
+
+def decode_scaling(group: Group, parameters: dict[str, Any], unit: float, n_columns: int) -> Scaling:
+    """How observations were scaled."""
+    if not parameters.get("scale_columns", False):
+        return Scaling(unit)
+    low, spread = (take(group, name, 1, "f") for name in ("column_low", "column_range"))
+    demand(len(low) == len(spread) == n_columns, "'column_range' does not match 'observations'")
+    demand((np.isfinite(low) & np.isfinite(spread) & (spread > 0)).all(), "'column_range' is not positive")
+    return Scaling(unit, column_low=low, column_range=spread)
 
 
 def take_positive(about: dict[str, Any], name: str) -> float:
+    """An attribute that must be a positive number."""
     demand(is_number(about.get(name)) and about[name] > 0, f"{name!r} is wrong")
     return float(about[name])
 
 
 def decode_chains(
-    groups: dict[str, Group], model, shape: tuple[int, int], n_actions: int, examples: list[State]
+    groups: dict[str, Group], target: Target, shape: tuple[int, ...], examples: list[State]
 ) -> list[ChainDraws]:
     """The draws of each chain; `examples` are states of theirs."""
-    from whyact.storage.codec import take
-
     group = groups["features"]
-    features, policies = take(group, "features", 2, "f"), take(group, "policies", 2, "f")
-    levels, splits = take(group, "substates", 2, "u"), take(group, "row_splits", 1, "i")
-    n_levels = model.n_levels
-    for name, values, width in (
-        ("features", features, shape[1]),
-        ("policies", policies, n_actions),
-        ("substates", levels, shape[0]),
-    ):
-        demand(values.shape == (len(features), width), f"{name!r} does not fit to the demonstrations")
-    demand(features.dtype == policies.dtype == np.float64, "'features' are of another kind")
-    demand(group.attributes.get("n_levels") == n_levels, "'n_levels' does not fit to 'settings'")
-    demand(levels.dtype == np.min_scalar_type(n_levels - 1), "'substates' are of another kind")
-    demand((levels < n_levels).all(), "'substates' are not on their grid")
-    demand(np.isfinite(features).all(), "'features' are not all numbers")
-    demand(model.feature_values == "real" or (features >= 0).all(), "'features' are not positive")
-    demand(((policies > 0) & (policies <= 1 + SUM_TOLERANCE)).all(), "'policies' are no probabilities")
-    demand(np.abs(policies.sum(axis=1) - 1).max(initial=0) < SUM_TOLERANCE, "a policy does not sum to one")
-
+    arrays = decode_draws(group, target, shape)
     traces = decode_traces(groups)
     n_chains, n_draws = traces["n_features"].shape
     demand(n_chains == len(examples), "the last states of its chains are missing")
+    splits = take(group, "row_splits", 1, "i")
     demand(
-        len(splits) == n_chains * n_draws + 1 and splits[0] == 0 and splits[-1] == len(features),
+        len(splits) == n_chains * n_draws + 1 and splits[0] == 0 and splits[-1] == len(arrays["features"]),
         "'row_splits' is wrong",
     )
     sizes = np.diff(splits)
@@ -316,22 +303,39 @@ def decode_chains(
     chains = []
     for c, example in enumerate(examples):
         rows = slice(splits[c * n_draws], splits[(c + 1) * n_draws])
-        chain = ChainDraws(example, n_levels)
+        chain = ChainDraws(example, target.n_levels)
         table = np.column_stack([traces[name][c] for name in chain.trace_names])
-        chain.extend_by_arrays({
-            "features": features[rows], "policies": policies[rows], "levels": levels[rows],
-            "sizes": sizes[c * n_draws : (c + 1) * n_draws], "traces": table,
-        })  # fmt: skip
+        draws = {name: values[rows] for name, values in arrays.items()}
+        chain.extend_by_arrays(draws | {"sizes": sizes[c * n_draws : (c + 1) * n_draws], "traces": table})
         chains.append(chain)
     return chains
 
 
-def decode_traces(groups: dict[str, Group]) -> dict[str, np.ndarray]:
-    """One number a draw, arrays (chain, draw)."""
-    from whyact.storage.codec import take
+def decode_draws(group: Group, target: Target, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Features, policies and substates of all draws below each other."""
+    features, policies = take(group, "features", 2, "f"), take(group, "policies", 2, "f")
+    levels = take(group, "substates", 2, "u")
+    for name, values, width in (
+        ("features", features, shape[1]),
+        ("policies", policies, target.n_actions),
+        ("substates", levels, shape[0]),
+    ):
+        demand(values.shape == (len(features), width), f"{name!r} does not match the demonstrations")
+    demand(features.dtype == policies.dtype == np.float64, "'features' have an unexpected type")
+    demand(group.attributes.get("n_levels") == target.n_levels, "'n_levels' does not match 'settings'")
+    demand(levels.dtype == np.min_scalar_type(target.n_levels - 1), "'substates' have an unexpected type")
+    demand((levels < target.n_levels).all(), "'substates' are not on their grid")
+    demand(np.isfinite(features).all(), "'features' are not all numbers")
+    demand(not target.positive or (features >= 0).all(), "'features' are not positive")
+    demand(((policies > 0) & (policies <= 1 + SUM_TOLERANCE)).all(), "'policies' are not probabilities")
+    demand(np.abs(policies.sum(axis=1) - 1).max(initial=0) < SUM_TOLERANCE, "a policy does not sum to one")
+    return {"features": features, "policies": policies, "levels": levels}
 
+
+def decode_traces(groups: dict[str, Group]) -> dict[str, np.ndarray]:
+    """One number per draw, arrays (chain, draw)."""
     traces = {}
-    for name in (*TRACES, *State._fields[3:]):
+    for name in (*TRACES, *State._fields[N_ARRAYS:]):
         stored = (
             take(groups["sample_stats"], SAMPLE_STATS[name], 2, "f")
             if name in SAMPLE_STATS
@@ -346,14 +350,12 @@ def decode_traces(groups: dict[str, Group]) -> dict[str, np.ndarray]:
     return traces
 
 
-def decode_run(groups: dict[str, Group], about: dict[str, Any], shape: tuple[int, int], n_actions: int) -> "Ends":
+def decode_run_end(groups: dict[str, Group], about: dict[str, Any], shape: tuple[int, ...], n_actions: int) -> RunEnd:
     """Where the chains ended."""
-    from whyact.sampler.run import Ends
-    from whyact.storage.codec import decode_ends, decode_entropy
-
     identity, n_done = about.get("identity"), about.get("n_done")
-    demand(isinstance(identity, str) and isinstance(n_done, int) and n_done > 0, "'identity' or 'n_done' is wrong")
+    if not isinstance(identity, str) or not isinstance(n_done, int) or n_done <= 0:
+        raise DamagedFileError("'identity' or 'n_done' is wrong")
     widths = {"substates": shape[0], "features": shape[1], "policies": n_actions}
     found = decode_ends(groups, "chain_ends/{}", State, widths)
     states, rng_states = [state for state, _ in found], [rng_state for _, rng_state in found]
-    return Ends(str(identity), decode_entropy(about.get("entropy")), n_done, states, rng_states)  # type: ignore[arg-type]
+    return RunEnd(identity, decode_entropy(about.get("entropy")), n_done, states, rng_states)

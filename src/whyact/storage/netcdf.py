@@ -4,7 +4,7 @@ Written by h5netcdf, so that xarray, ArviZ and everything else that knows netCDF
 because what a stranger may have made must be looked at before it is believed: only plain numbers and characters, no
 links, no storage outside of the file, no filter but gzip, no more memory than a file of that size can need. Text is
 stored as characters of a fixed number, as netCDF has always done, and not as HDF5's strings of variable length: a
-wrong bit in their heap makes HDF5 run for ever. Behind the last byte of HDF5, where no reader looks, stands a digest
+wrong bit in their heap makes HDF5 run forever. After the last byte of HDF5, where no reader looks, comes a digest
 of all bytes before it; a file that is truncated or has a wrong bit is refused before HDF5 sees it.
 """
 
@@ -26,7 +26,7 @@ MARK = b"whyact:sha256:"
 N_DIGEST = 32
 GZIP_LEVEL = 4
 WORTH_COMPRESSING = 2**12  # bytes; a compressed array takes some kilobytes of book-keeping
-# A file may not declare more than so many bytes for each of its own, and some: a small one would else fill the memory.
+# A file may declare at most this many bytes for each of its own, and some more; or a small one could fill the memory.
 # Deflate can reach 1000; the writer leaves compression out where it would pass the limit.
 LARGEST_RATIO = 100
 ALLOWANCE = 2**22
@@ -67,7 +67,7 @@ def write_netcdf(path: Path, groups: dict[str, Group], *, compress: bool = True)
     """Write a file that appears whole or not at all; the name "/" is the root. The same groups give the same bytes."""
     n_objects = sum(1 + 2 * len(group.variables) for group in groups.values())
     if n_objects > MOST_OBJECTS // 2:
-        raise ValueError(f"{path} would hold too many arrays ({n_objects}); are so many chains needed?")
+        raise ValueError(f"{path} would hold too many arrays ({n_objects}); fit fewer chains.")
     content = encode(groups, compress=compress)
     if declared_bytes(groups) > LARGEST_RATIO * len(content) + ALLOWANCE:
         content = encode(groups, compress=False)
@@ -75,11 +75,13 @@ def write_netcdf(path: Path, groups: dict[str, Group], *, compress: bool = True)
 
 
 def declared_bytes(groups: dict[str, Group]) -> int:
+    """Size of all arrays in memory."""
     return sum(variable.values.nbytes for group in groups.values() for variable in group.variables.values())
 
 
 def encode(groups: dict[str, Group], *, compress: bool) -> bytes:
-    import h5netcdf
+    """The groups as the bytes of a netCDF4 file."""
+    import h5netcdf  # HDF5 takes its time
 
     buffer = io.BytesIO()
     with h5netcdf.File(buffer, "w") as file:
@@ -92,7 +94,8 @@ def encode(groups: dict[str, Group], *, compress: bool) -> bytes:
     return buffer.getvalue()
 
 
-def encode_variable(place, name: str, variable: Variable, compress: bool) -> None:
+def encode_variable(place: Any, name: str, variable: Variable, compress: bool) -> None:
+    """Write an array, and its dimensions if they are new."""
     dimensions, values, attributes = variable
     if values.dtype.kind == "U":
         values, dimensions = to_characters(values), (*dimensions, f"{name}_length")
@@ -110,7 +113,7 @@ def encode_variable(place, name: str, variable: Variable, compress: bool) -> Non
         created.attrs[attribute] = encode_attribute(value)
 
 
-def encode_attribute(value):
+def encode_attribute(value: Any) -> Any:
     """Text as characters of a fixed number."""
     return np.bytes_(value.encode()) if isinstance(value, str) else value
 
@@ -134,7 +137,7 @@ def read_netcdf(path: Path) -> dict[str, Group]:
     Raises OSError if it cannot be read, and DamagedFileError with one clause for the user if it is not in order.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise DamagedFileError("it is no regular file")
+        raise DamagedFileError("it is not a regular file")
     return decode(check_digest(path.read_bytes()))
 
 
@@ -170,7 +173,8 @@ class Reader:
         self.memory = memory  # bytes that may still be declared
         self.n_objects = 0
 
-    def read_groups(self, place, path: str, depth: int) -> Iterator[tuple[str, Group]]:
+    def read_groups(self, place: Any, path: str, depth: int) -> Iterator[tuple[str, Group]]:
+        """A group and those below it, by their paths."""
         import h5py
 
         variables = {}
@@ -194,11 +198,13 @@ class Reader:
             yield from self.read_groups(group, name if path == "/" else f"{path}/{name}", depth + 1)
 
     def count_object(self) -> None:
+        """One more, if that is not too many."""
         self.n_objects += 1
         if self.n_objects > MOST_OBJECTS:
             raise DamagedFileError(f"it holds more than {MOST_OBJECTS} groups and arrays")
 
-    def read_variable(self, name: str, array) -> Variable:
+    def read_variable(self, name: str, array: Any) -> Variable:
+        """An array, checked before its values are read."""
         check_type(name, array.dtype)
         check_storage(name, array)
         self.claim(name, array.shape, array.dtype)
@@ -207,7 +213,8 @@ class Reader:
             values = to_texts(values)
         return Variable((), values, self.read_attributes(array))  # the axes are known by their order
 
-    def read_attributes(self, place) -> dict[str, Any]:
+    def read_attributes(self, place: Any) -> dict[str, Any]:
+        """The attributes of a group or array, but for those that netCDF4 keeps for itself."""
         if len(place.attrs) > MOST_ATTRIBUTES:
             raise DamagedFileError(f"something in it has more than {MOST_ATTRIBUTES} attributes")
         attributes: dict[str, Any] = {}
@@ -235,7 +242,7 @@ class Reader:
             raise DamagedFileError(f"{name!r} declares a size that the file cannot hold")
 
 
-def is_bare_dimension(array) -> bool:
+def is_bare_dimension(array: Any) -> bool:
     """Whether an array stands only for the size of a dimension; nothing is stored in it."""
     if "NAME" not in array.attrs:
         return False
@@ -246,12 +253,13 @@ def is_bare_dimension(array) -> bool:
 
 
 def check_type(name: str, dtype: np.dtype) -> None:
+    """Plain numbers and text only."""
     is_number = dtype.kind in "iuf" and dtype.itemsize <= 8
     if not is_number and dtype.kind != "S":
         raise DamagedFileError(f"{name!r} holds neither numbers nor text")
 
 
-def check_storage(name: str, array) -> None:
+def check_storage(name: str, array: Any) -> None:
     """Inside of the file, and read by nothing but gzip: another filter is a plug-in that HDF5 would load and run."""
     import h5py
 

@@ -1,7 +1,7 @@
-"""Rows of CSV files, block by block, so that a file may be larger than memory.
+"""Rows of CSV files, block by block, so that a file can be larger than memory.
 
-pandas turns text into numbers. As it fills up short lines and, where columns are chosen, cuts long ones, the number of
-fields in each line is checked before.
+pandas turns text into numbers. It pads short lines and, where columns are chosen, cuts long ones, so the number of
+fields in each line is checked first.
 """
 
 import csv
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     import pandas
 
 MISSING_NUMBERS = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"]
-MISSING_LABELS = ["", "NA", "NaN", "nan"]  # "None" may well be an action
+MISSING_LABELS = ["", "NA", "NaN", "nan"]  # "None" can be an action
 TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
 TAB = "\t"
 BLOCK_SIZE = 2**22  # characters; larger blocks are not quicker
-MANY_ROWS = 1000
-MAX_LINE = 2**26  # characters; what is longer is no CSV file, and shall not fill the memory
+MANY_ROWS = 1000  # of a block, where lines are long
+MAX_LINE = 2**26  # characters; a longer line is no CSV, and must not fill the memory
 
 
 class CsvFile(NamedColumns):
-    """A file with the names of the columns in the first line, one row in each further line.
+    """A file with the names of the columns in the first line and one row in each further line.
 
     Parameters
     ----------
     path : Path
         Separated by commas, or by tabs if the name ends with .tsv; compressed if it ends with .gz.
-    n_needed : int
-        A file with one column only is told that fields are separated by commas, where more are needed.
+    n_needed : int, default=1
+        Number of columns needed. If the file has one and more are needed, the error names the separator.
     """
 
-    def __init__(self, path: Path, n_needed: int = 1):
+    def __init__(self, path: Path, n_needed: int = 1) -> None:
         self.path = path
         name = path.name.lower()
         self.is_compressed = name.endswith(".gz")
@@ -52,18 +52,19 @@ class CsvFile(NamedColumns):
         self.check_names()
         if len(self.names) == 1 < n_needed:
             raise ArgumentError(
-                "path", f"{path} has one column only ({self.names[0]!r}); fields are separated by "
+                "path", f"{path} has only one column ({self.names[0]!r}); fields must be separated by "
                 f"{'tabs' if self.delimiter == TAB else 'commas'}.",
             )  # fmt: skip
 
     def open(self) -> IO[str]:
-        # utf-8-sig: spreadsheets put a mark before UTF-8
+        """Open the file as text."""
+        # utf-8-sig: spreadsheets begin UTF-8 with a mark
         if self.is_compressed:
             return gzip.open(self.path, "rt", encoding="utf-8-sig")
         return self.path.open(encoding="utf-8-sig")
 
     def blocks(self, observed: Sequence[str], labels: Sequence[str] = (), advice: str = "") -> Iterator[Block]:
-        """Observed columns in the given order; labels stay as they are written, NaN where the field is empty."""
+        """Read observed columns in the given order; labels stay as written, NaN where the field is empty."""
         is_empty = True
         with reading(self.path), self.open() as file:
             reader = RecordReader(self.path, file, self.delimiter)
@@ -78,6 +79,7 @@ class CsvFile(NamedColumns):
             raise ArgumentError("path", f"{self.path} has a header, but no rows.")
 
     def parse(self, text: bytes, observed: list[str], labels: list[str]) -> "pandas.DataFrame":
+        """Parse the text of whole records."""
         import pandas
 
         try:
@@ -90,17 +92,18 @@ class CsvFile(NamedColumns):
                 dtype=dict.fromkeys(labels, str),
                 keep_default_na=False,
                 na_values=MISSING_LABELS if labels else MISSING_NUMBERS,  # a list for each column is slow
-                skipinitialspace=b" " in text,  # it takes a third of the time
+                skipinitialspace=b" " in text,  # it costs a third of the time
                 index_col=False,
                 low_memory=False,
                 skip_blank_lines=len(self.names) > 1,  # in one column a blank line is a missing entry
             )
-        except pandas.errors.EmptyDataError:  # blank lines
+        except pandas.errors.EmptyDataError:  # nothing but blank lines
             return pandas.DataFrame(columns=[*observed, *labels])
         except (pandas.errors.ParserError, ValueError) as error:
             raise ArgumentError("path", f"{self.path} is not a CSV file: {error}.") from None
 
     def to_numbers(self, frame: "pandas.DataFrame", records: "Records", advice: str) -> np.ndarray:
+        """Turn observed columns into numbers, or name the line of the first entry that is none."""
         frame = frame.copy(deep=False)
         for name in [name for name, dtype in zip(frame, frame.dtypes, strict=True) if dtype.kind not in "biuf"]:
             numbers, wrong = read_words(frame[name])
@@ -111,19 +114,19 @@ class CsvFile(NamedColumns):
                     f"({frame[name].iloc[row]!r}){advice}.",
                 )  # fmt: skip
             frame[name] = numbers
-        values = frame.to_numpy(float)
+        values: np.ndarray = frame.to_numpy(float)
         check_finite(self.path, values, list(frame), lambda row: self.find_line(records, row))
         return values
 
     def find_line(self, records: "Records", row: int) -> str:
-        """Where a row ends; blank lines and line ends between quotes make this a search."""
+        """Name the line where a row ends; blank lines and line ends between quotes make this a search."""
         lines = read_fields(io.StringIO(records.text.decode()), self.delimiter)
         numbers = (lines.line_num for fields in lines if fields)
         return f"line {records.n_lines_before + next(n for i, n in enumerate(numbers) if i == row)}"
 
 
 def read_words(column: "pandas.Series") -> "tuple[pandas.Series, pandas.Series]":
-    """The numbers of a column that holds other words too, and where one of them means nothing."""
+    """Numbers of a column that also holds words, and where a word stands for no number."""
     import pandas
 
     numbers = pandas.to_numeric(column, errors="coerce").astype(float)
@@ -132,38 +135,39 @@ def read_words(column: "pandas.Series") -> "tuple[pandas.Series, pandas.Series]"
 
 
 class Records(NamedTuple):
-    """Text of some whole records."""
+    """Text of whole records."""
 
     text: bytes
-    n_lines_before: int
+    n_lines_before: int  # in the file
 
 
 class RecordReader:
-    """Cut an open file into whole records; between quotes there may be line ends, so a line need not be one."""
+    """Cut an open file into whole records; quoted fields can hold line ends, so a record can span lines."""
 
-    def __init__(self, path: Path, file: IO[str], delimiter: str):
+    def __init__(self, path: Path, file: IO[str], delimiter: str) -> None:
         self.path = path
         self.file = file
         self.delimiter = delimiter
         self.others = bytes(set(range(256)) - set(f"{delimiter}\n".encode()))
-        # a field between quotes; what stands beside them is left to the csv module
+        # a field that is quoted as a whole; any other use of quotes is left to the csv module
         self.quoted = re.compile(rb'"(?<=[%b\n]")[^"]*(?:""[^"]*)*"(?=[%b\n])' % (2 * (delimiter.encode(),)))
         self.n_lines = 0  # read so far
         self.block_size = BLOCK_SIZE
 
     def read_names(self) -> list[str]:
-        """Names of the columns, from the first line that is not blank."""
+        """Read the names of the columns from the first line that is not blank."""
         text = "\n"
         while text.isspace():
             text = self.read_lines()
         if not text:
             raise ArgumentError("path", f"{self.path} is empty.")
         text, fields = self.complete(text, None)
-        # a table of pandas costs time for each column, so that blocks need many rows
+        # a data frame costs time for each column, so blocks need many rows
         self.block_size = min(max(BLOCK_SIZE, MANY_ROWS * len(text)), MAX_LINE)
         return [name.strip() for name in fields]
 
     def read_records(self, n_fields: int) -> Iterator[Records]:
+        """Read the rest of the file, block by block."""
         n_lines_before = self.n_lines
         while text := self.read_lines(self.block_size):
             if not self.is_plain(text, n_fields):
@@ -172,7 +176,7 @@ class RecordReader:
             n_lines_before = self.n_lines
 
     def read_lines(self, size: int = 0) -> str:
-        """The next line, or so many characters and the rest of their line; nothing at the end of the file."""
+        """Read `size` characters and the rest of their line, or one line; empty at the end of the file."""
         try:
             text = self.file.read(size)
             rest = self.file.readline(MAX_LINE)
@@ -191,7 +195,7 @@ class RecordReader:
         return text
 
     def is_plain(self, text: str, n_fields: int) -> bool:
-        """Whether there are whole records of so many fields, told by the separators alone; if in doubt, not."""
+        """Tell by the separators alone whether all records are whole and have `n_fields` fields; if in doubt, False."""
         content = text.encode()
         if '"' in text:
             content = self.quoted.sub(b"", b"\n" + content)[1:]
@@ -202,7 +206,7 @@ class RecordReader:
         return separators == line * (len(separators) // n_fields)
 
     def complete(self, text: str, n_fields: int | None) -> tuple[str, list[str]]:
-        """Check the number of fields in each record, and read on where the text ends within one.
+        """Check the number of fields in each record, and read more lines if the text ends within one.
 
         Returns the text and the fields of its last record.
         """
@@ -222,7 +226,9 @@ class RecordReader:
             for fields in reader:
                 n_read = reader.line_num
                 if fields and n_fields is not None and len(fields) != n_fields:
-                    self.refuse(n_lines_before + reader.line_num, f"has {len(fields)} fields, the header {n_fields}")
+                    self.refuse(
+                        n_lines_before + reader.line_num, f"has {len(fields)} fields, but the header has {n_fields}"
+                    )
                 if len(taken) >= n_lines:
                     break
         except csv.Error as error:
@@ -230,8 +236,10 @@ class RecordReader:
         return "".join(taken), fields
 
     def refuse(self, line: int, what: str) -> NoReturn:
+        """Raise an error that names the line."""
         raise ArgumentError("path", f"{self.path} is not a CSV file: line {line} {what}.")
 
 
 def read_fields(lines: Iterable[str], delimiter: str) -> Any:
+    """Read records as lists of fields."""
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)

@@ -1,4 +1,7 @@
-"""Demonstrations from files: one row each, numeric columns as observations, one column with the action."""
+"""Demonstrations from files: one row each, numeric columns as observations, one column with the action.
+
+The end of a file's name picks its reader. `read_demonstrations` reads a file whole, `open_rows` block by block.
+"""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -7,30 +10,52 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from whyact.errors import ArgumentError as ArgumentError
-from whyact.errors import list_names
-from whyact.errors import suggest as suggest
+from whyact.errors import ArgumentError, list_names
+from whyact.tables.csv import CsvFile
+from whyact.tables.minari import MinariRows
+from whyact.tables.numpy import NpyFile, NpzFile
+from whyact.tables.parquet import ParquetFile
 from whyact.tables.source import Block, Source, check_fits, check_name
 
 if TYPE_CHECKING:
     import pandas
 
-MINARI = "minari:"
-MINARI_FILES = ("metadata.json", "data/metadata.json")
+MINARI = "minari:"  # before the name of a dataset
+MINARI_FILES = ("metadata.json", "data/metadata.json")  # one of them is in the folder of every dataset
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
 
 
 class Table(NamedTuple):
-    """Demonstrations."""
+    """Demonstrations from a file, as the estimators' `fit` takes them.
 
-    X: "pandas.DataFrame"  # NaN where an entry is missing
-    y: "pandas.Series | None"  # labels as they stand in the file, None where one is missing; or no actions at all
+    Attributes
+    ----------
+    X : DataFrame of shape (N, D)
+        Observations, NaN where an entry is missing.
+    y : Series of length N, or None
+        Actions as the file spells them, None where one is missing; None if the file has no actions at all.
+    groups : Series of length N, or None
+        Which rows belong together.
+    shape : tuple of int or None
+        Shape of one observation, if it had more than one axis in the file.
+
+    See Also
+    --------
+    whyact.tables.Recording : Plain arrays, without names of columns or missing entries.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from whyact.tables import Table
+    >>> table = Table(pandas.DataFrame({"speed": [3.0, 12.0]}), pandas.Series(["keep", "brake"]), groups=None)
+    >>> dict(zip(table.y, table.X["speed"]))
+    {'keep': 3.0, 'brake': 12.0}
+    """
+
+    X: "pandas.DataFrame"
+    y: "pandas.Series | None"
     groups: "pandas.Series | None"
-    shape: tuple[int, ...] | None = None  # of one observation, if it had more than one axis
-
-
-def read_table(path: Path, action: str, groups: str | None = None, columns: Sequence[str] | None = None) -> Table:
-    """Read demonstrations whose actions are known; see `read_demonstrations`."""
-    return read_demonstrations(path, action=action, groups=groups, columns=columns)
+    shape: tuple[int, ...] | None = None
 
 
 def read_demonstrations(
@@ -48,23 +73,48 @@ def read_demonstrations(
     Parameters
     ----------
     path : Path or str
-        - CSV (.csv, .tsv, also .gz), names of the columns in the first line; a name that ends otherwise is taken for it
+        - CSV (.csv or .tsv, also with .gz) with the names of the columns in the first line; names with an ending not
+          listed here are read as CSV
         - Parquet (.parquet), needs pyarrow
         - NPZ (.npz) with `observations` (N, ...), or one array of more than one axis, and arrays of labels (N,)
         - NPY (.npy) with observations (N, ...)
         - Minari: the folder of a dataset, or "minari:" and its name
-    action : str or None
-        Name of the column or array with the action, or path of an .npy file; None: `actions` of NPZ and Minari.
-    columns : names of the observed columns; None: all others, which then must be numeric
-        Those of arrays are called x0, x1, ...
-    ignore : names of columns that are not observed, if `columns` is None
-    groups : str or None
-        Name of the column, array or .npy file that tells which rows belong together, such as the drive or the episode;
+    action : str or None, default=None
+        Name of the column or array with the action, or path of an .npy file. None: `actions` of NPZ and Minari.
+    columns : sequence of str or None, default=None
+        Names of the observed columns; those of arrays are called x0, x1, ... None: all columns that are not otherwise
+        used, which must be numeric.
+    ignore : sequence of str, default=()
+        Names of columns that are not observed, if `columns` is None.
+    groups : str or None, default=None
+        Name of the column, array or .npy file that tells which rows belong together, such as the drive or the episode.
         None: `episode` of NPZ and Minari.
-    missing_action : str or None
-        The label, as text, that says that an action is not known, besides an empty field.
-    without_actions : bool
-        No actions are known or wanted. Otherwise it is an error not to say where they are.
+    missing_action : str or None, default=None
+        Label, as text, that marks an unknown action; an empty field always does.
+    without_actions : bool, default=False
+        Read no actions. Otherwise it is an error if nothing says where they are.
+
+    Returns
+    -------
+    Table
+        Observations, actions and groups.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from whyact.tables import read_demonstrations
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "drive.csv"
+    ...     _ = path.write_text("speed,distance,driver,did\\n12,8.5,Ann,brake\\n7,,Ann,keep\\n9,4,Bob,\\n")
+    ...     table = read_demonstrations(path, action="did", groups="driver")
+    >>> table.X
+       speed  distance
+    0   12.0       8.5
+    1    7.0       NaN
+    2    9.0       4.0
+    >>> table.y.tolist(), table.groups.tolist()
+    (['brake', 'keep', None], ['Ann', 'Ann', 'Bob'])
     """
     source = open_source(path, action, groups, n_needed=1 if without_actions else 2)
     action = choose_action(path, source, action, without_actions)
@@ -89,21 +139,35 @@ def read_demonstrations(
 def open_rows(path: Path | str, columns: Sequence[str]) -> Iterator[np.ndarray]:
     """Read observations block by block, in memory that does not grow with the file.
 
-    NPZ is read as a whole, though, Parquet by its groups of rows, and Minari by episodes.
+    Exceptions are NPZ, which is read whole, Parquet, which is read by its groups of rows, and Minari, by episodes.
 
-    A thread reads one block ahead. What is wrong with the names is said at once, what is wrong with a row when it is
-    its turn.
+    A thread reads one block ahead. An error in the names is raised at once, an error in a row when its block is due.
 
     Parameters
     ----------
     path : Path or str
         As for `read_demonstrations`.
-    columns : names of the observed columns
-        Other columns of the file are ignored. Columns of arrays have no names; their number must be right.
+    columns : sequence of str
+        Names of the observed columns. Other columns of the file are ignored. Columns of arrays have no names; only
+        their number must match.
 
     Returns
     -------
-    iterator of ndarray (n, D) of float64, columns in the given order, NaN where missing
+    iterator of ndarray of shape (n, D)
+        Blocks of rows as float64, columns in the given order, NaN where an entry is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from whyact.tables import open_rows
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "new.csv"
+    ...     _ = path.write_text("speed,note,distance\\n12,wet,8.5\\n7,dry,\\n")
+    ...     for block in open_rows(path, ["distance", "speed"]):
+    ...         print(block)
+    [[ 8.5 12. ]
+     [ nan  7. ]]
     """
     columns = list(columns)
     source = open_source(path, None, None, n_needed=len(columns))
@@ -120,7 +184,7 @@ def open_rows(path: Path | str, columns: Sequence[str]) -> Iterator[np.ndarray]:
 
 
 def read_ahead(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """The same blocks; the next one is read while one is used."""
+    """Pass blocks on; the next one is read while one is used."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, blocks, None)
         while (block := coming.result()) is not None:
@@ -129,35 +193,26 @@ def read_ahead(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
 
 
 def open_source(path: Path | str, action: str | None, groups: str | None, n_needed: int) -> Source:
-    """The reader for a file, by its name."""
+    """Open a file with the reader that its name calls for."""
     if str(path).startswith(MINARI) or any((Path(path) / name).is_file() for name in MINARI_FILES):
         return open_minari_rows(path)
     path = Path(path)
     ending = path.suffix.lower()
-    if ending in (".xlsx", ".xls", ".ods"):
-        raise ArgumentError("path", f"{path} is a spreadsheet, which is not read; save it as CSV.")
+    if ending in SPREADSHEETS:
+        raise ArgumentError("path", f"{path} is a spreadsheet, which whyact cannot read; save it as CSV.")
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise ArgumentError("path", f"{path} is not a file; what comes from a pipe cannot be read.")
+        raise ArgumentError("path", f"{path} is not a file, and a pipe cannot be read; save its rows to a file first.")
     if ending == ".parquet":
-        from whyact.tables.parquet import ParquetFile
-
         return ParquetFile(path)
     if ending == ".npz":
-        from whyact.tables.numpy import NpzFile
-
         return NpzFile(path, action, groups)
     if ending == ".npy":
-        from whyact.tables.numpy import NpyFile
-
         return NpyFile(path)
-    from whyact.tables.csv import CsvFile
-
     return CsvFile(path, n_needed)
 
 
 def open_minari_rows(path: Path | str) -> Source:
-    from whyact.tables.minari import MinariRows
-
+    """Open a Minari dataset by the path of its folder or by its name."""
     try:
         return MinariRows(str(path).removeprefix(MINARI))
     except ImportError as error:
@@ -165,28 +220,30 @@ def open_minari_rows(path: Path | str) -> Source:
 
 
 def choose_action(path: Path | str, source: Source, action: str | None, without_actions: bool) -> str | None:
-    """What holds the actions, or None where there shall be none."""
+    """Name what holds the actions; None if there are to be none."""
     if without_actions:
         if action is not None:
-            raise ArgumentError("action", f"give either the action {action!r} or that there are none.")
+            raise ArgumentError(
+                "action", f"the action {action!r} is named, but no actions are to be read; leave one of the two out."
+            )
         return None
     chosen = source.default_action if action is None else action
     if chosen is None:
-        there = "" if source.is_positional else f" There are {list_names(source.names)}."
-        raise ArgumentError("action", f"say what in {path} holds the action, or that there is no action.{there}")
+        there = "" if source.is_positional else f" Available: {list_names(source.names)}."
+        raise ArgumentError("action", f"name what holds the action in {path}, or say that there is no action.{there}")
     return chosen
 
 
 def choose_columns(
     path: Path | str, source: Source, labels: Sequence[str], columns: Sequence[str] | None, ignore: Sequence[str]
 ) -> list[str]:
-    """Names of the observed columns."""
+    """Names of the observed columns, checked."""
     for name in ignore:
         check_name(path, name, source.names, "ignore")
     if columns is None:
         observed = [name for name in source.names if name not in {*labels, *ignore}]
         if "" in observed:
-            # often a row number that some tool has written, and in a sequence the row number is the time
+            # often a row number that a tool has written, and in a sequence the row number is the time
             raise ArgumentError(
                 "columns",
                 f"column {source.names.index('') + 1} of {path} has no name; leave it out (ignore ''), or say which "
@@ -197,7 +254,7 @@ def choose_columns(
         for name in observed:
             check_name(path, name, source.names, "columns")
             if name in labels:
-                raise ArgumentError("columns", f"{name!r} holds the action or the groups and cannot be observed too.")
+                raise ArgumentError("columns", f"{name!r} holds the action or the groups and cannot also be observed.")
             if name in ignore:
                 raise ArgumentError("columns", f"{name!r} cannot be both observed and ignored.")
     if not observed:
@@ -208,7 +265,7 @@ def choose_columns(
 def gather(
     path: Path | str, blocks: Iterator[Block], observed: list[str], labels: list[str]
 ) -> "tuple[pandas.DataFrame, dict[str, pandas.Series]]":
-    """All rows together, if they fit into memory; a small compressed file may hold very many."""
+    """Put all blocks together, if they fit into memory; a small compressed file can hold very many rows."""
     import pandas
 
     parts = []
@@ -223,7 +280,7 @@ def gather(
 
 
 def tidy_labels(path: Path | str, labels: "pandas.Series", argument: str, missing: str | None) -> "pandas.Series":
-    """Labels as they are, None where they are missing; whole numbers that became fractions are whole again."""
+    """Set missing labels to None, and make whole numbers that pandas turned into fractions whole again."""
     import pandas
 
     absent = labels.isna()

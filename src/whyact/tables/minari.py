@@ -1,4 +1,9 @@
-"""Rows of Minari datasets."""
+"""Rows of Minari datasets, read and written. minari is an extra (`pip install whyact[driving]`).
+
+Nothing that is read can run code. Of a dataset only `metadata.json` and the HDF5 file are read. Where the metadata do
+not say what the observations and actions are, Minari itself would make the environment that the dataset names, and so
+import and call whatever that is. Such datasets are refused here.
+"""
 
 import json
 import warnings
@@ -9,42 +14,62 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whyact.errors import ArgumentError
-from whyact.tables.numpy import ACTIONS, EPISODE, Demonstrations, check_arrays
+from whyact.tables.recording import ACTIONS, EPISODE, OBSERVATIONS, Recording, check_arrays
 from whyact.tables.source import Block, check_finite, check_name, say_row
 
-# What Minari raises on a dataset that is not what its metadata say.
+# What Minari raises on a dataset that its metadata do not match.
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AssertionError, RuntimeError, StopIteration)
 
 
-def read_minari(dataset: Path | str) -> Demonstrations:
+def read_minari(dataset: Path | str) -> Recording:
     """Read a Minari dataset: each observation with the action taken in it.
 
-    The last observation of an episode has no action and is left out. Actions must be discrete; they are names where
-    `write_minari` has kept them. Observations that have parts are flattened in Gymnasium's order.
+    The last observation of an episode has no action and is left out. Actions must be discrete; they are names if
+    `write_minari` stored names. Observations that have parts are flattened in Gymnasium's order.
 
     Parameters
     ----------
     dataset : Path or str
         Folder of a dataset, or the name of one that Minari has stored, such as "D4RL/door/human-v2".
+
+    Returns
+    -------
+    Recording
+        Episodes are numbered from 0.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from unittest import mock
+    >>> from whyact.tables import read_minari, write_minari
+    >>> with (
+    ...     tempfile.TemporaryDirectory() as folder,
+    ...     mock.patch.dict(os.environ, MINARI_DATASETS_PATH=folder),  # instead of ~/.minari
+    ... ):
+    ...     write_minari("drives/short-v0", [[0.1, 0.9], [0.8, 0.2]], ["keep", "brake"], episode=[7, 8])
+    ...     recording = read_minari("drives/short-v0")
+    >>> recording.actions.tolist(), recording.episode.tolist()
+    (['keep', 'brake'], [0, 1])
     """
     rows = MinariRows(dataset)
     episodes = list(rows.read_episodes())
-    return Demonstrations(*(np.concatenate(parts) for parts in zip(*episodes, strict=True)))
+    return Recording(*(np.concatenate(parts) for parts in zip(*episodes, strict=True)))
 
 
 class MinariRows:
-    """Rows of a Minari dataset, episode by episode; columns are called x0, x1, ..., labels `actions` and `episode`."""
+    """Rows of a Minari dataset, episode by episode. Columns are called x0, x1, ..., labels `actions` and `episode`."""
 
     is_positional: bool = True
     default_action: str | None = ACTIONS
     default_groups: str | None = EPISODE
 
-    def __init__(self, dataset: Path | str):
+    def __init__(self, dataset: Path | str) -> None:
         self.dataset = dataset
         self.storage = open_minari(dataset)
-        from gymnasium import spaces
+        from gymnasium import spaces  # after `open_minari`, which says what to install
 
         if not isinstance(self.storage.action_space, spaces.Discrete):
             raise ArgumentError("path", f"the actions of {dataset} are not discrete: {self.storage.action_space}.")
@@ -55,10 +80,11 @@ class MinariRows:
         self.names = [f"x{column}" for column in range(count_columns(dataset, space))]
 
     def check_label(self, name: str, argument: str) -> None:
+        """Check that the name is one of the two labels."""
         check_name(self.dataset, name, (ACTIONS, EPISODE), argument)
 
     def blocks(self, observed: Sequence[str], labels: Sequence[str] = (), advice: str = "") -> Iterator[Block]:
-        """Observed columns in the given order, one block an episode."""
+        """Read observed columns in the given order, one block per episode."""
         import pandas
 
         places = {name: place for place, name in enumerate(self.names)}
@@ -71,8 +97,8 @@ class MinariRows:
             columns_of = {ACTIONS: episode.actions, EPISODE: episode.episode}
             yield Block(values, {name: pandas.Series(columns_of[name]) for name in labels})
 
-    def read_episodes(self) -> Iterator[Demonstrations]:
-        """Each observation with the action taken in it; the last one has none."""
+    def read_episodes(self) -> Iterator[Recording]:
+        """Read each observation with the action taken in it; the last one of an episode has none."""
         n_episodes = self.storage.total_episodes
         if not n_episodes:
             raise ArgumentError("path", f"{self.dataset} has no episodes.")
@@ -85,23 +111,24 @@ class MinariRows:
             if taken.ndim != 1 or len(seen) != len(taken) + 1:
                 raise ArgumentError(
                     "path", f"episode {number} of {self.dataset} has {len(seen)} observations and {len(taken)} actions;"
-                    " there must be one observation more.",
+                    " there must be one more observation than actions.",
                 )  # fmt: skip
-            yield Demonstrations(seen[:-1], self.name_actions(taken.astype(int)), np.full(len(taken), number))
+            yield Recording(seen[:-1], self.name_actions(taken.astype(int)), np.full(len(taken), number))
 
     def name_actions(self, numbers: np.ndarray) -> np.ndarray:
-        """The names that `write_minari` has kept, if any."""
+        """Turn numbers into the names that `write_minari` stored, if any."""
         names = self.storage.metadata.get("action_names")
         if names is None:
             return numbers
         places = numbers - int(self.storage.action_space.start)
         if len(places) and not 0 <= places.min() <= places.max() < len(names):
             raise ArgumentError("path", f"{self.dataset} has actions without a name.")
-        return np.array(names, dtype=str)[places]
+        named: np.ndarray = np.array(names, dtype=str)[places]
+        return named
 
 
 def open_minari(dataset: Path | str) -> Any:
-    """The dataset's storage, without ever making its environment."""
+    """Open the storage of a dataset, without ever making its environment."""
     need_minari()
     from minari.dataset.minari_storage import MinariStorage
     from minari.storage.datasets_root_dir import get_dataset_path
@@ -119,8 +146,8 @@ def open_minari(dataset: Path | str) -> Any:
         raise ArgumentError("path", f"{dataset} is not a Minari dataset in the format hdf5.")
     if not all(isinstance(metadata.get(name), str) for name in ("observation_space", "action_space")):
         raise ArgumentError(
-            "path", f"{path} does not say what the observations and actions are; to find out, the environment that "
-            "it names would have to be run, which is not done.",
+            "path", f"{path} does not say what the observations and actions are. Minari would have to run the "
+            "environment that it names to find out, which whyact does not allow; write the dataset with its spaces.",
         )  # fmt: skip
     with undamaged(dataset):
         return MinariStorage.read(folder)
@@ -128,7 +155,7 @@ def open_minari(dataset: Path | str) -> Any:
 
 @contextmanager
 def undamaged(dataset: Path | str) -> Iterator[None]:
-    """Say in one sentence that a dataset is not what its metadata say."""
+    """Turn an error of Minari into one sentence that names the dataset."""
     try:
         yield
     except ArgumentError:
@@ -147,7 +174,7 @@ def count_columns(dataset: Path | str, space: Any) -> int:
 
 
 def flatten(dataset: Path | str, space: Any, values: Any) -> np.ndarray:
-    """Observations of an episode as rows of numbers, in the order of `gymnasium.spaces.utils.flatten`."""
+    """Turn observations of an episode into rows of numbers, in the order of `gymnasium.spaces.utils.flatten`."""
     from gymnasium import spaces
 
     if isinstance(space, spaces.Dict):
@@ -155,68 +182,110 @@ def flatten(dataset: Path | str, space: Any, values: Any) -> np.ndarray:
     if isinstance(space, spaces.Tuple):
         return np.hstack([flatten(dataset, part, value) for part, value in zip(space.spaces, values, strict=True)])
     if isinstance(space, spaces.Discrete):
-        return (np.asarray(values)[:, None] == space.start + np.arange(space.n)).astype(float)
+        one_hot: np.ndarray = np.asarray(values)[:, None] == space.start + np.arange(space.n)
+        return one_hot.astype(float)
     if isinstance(space, spaces.Box | spaces.MultiBinary):
-        values = np.asarray(values)
-        return values.reshape(len(values), -1).astype(float)
-    raise ArgumentError("path", f"observations of {dataset} cannot be made rows of numbers: {space}.")
+        rows = np.asarray(values)
+        return rows.reshape(len(rows), -1).astype(float)
+    raise ArgumentError("path", f"the observations of {dataset} cannot be turned into rows of numbers: {space}.")
 
 
-def write_minari(dataset_id: str, observations, actions, episode, description: str = "Demonstrations") -> None:
-    """Write demonstrations as a Minari dataset, into the folder where Minari keeps its own.
+def write_minari(
+    dataset_id: str,
+    observations: ArrayLike,
+    actions: ArrayLike,
+    episode: ArrayLike,
+    description: str = "Demonstrations",
+) -> None:
+    """Write demonstrations as a Minari dataset, into the folder where Minari keeps its datasets.
 
-    Episodes are numbered anew, 0, 1, ... in the order in which they come. Minari wants one more observation than
-    actions; what was seen after the last action is not known here, so the last observation stands there twice.
+    Episodes are renumbered 0, 1, ... in the order of the rows. Minari wants one more observation than actions. What was
+    seen after the last action is not known here, so the last observation is written twice.
 
     Parameters
     ----------
     dataset_id : str
-        Such as "traffic/idm-v0"; it must not exist yet.
-    observations : array-like (N, D)
-    actions : array-like (N,)
-        Names, or whole numbers from 0 on.
-    episode : array-like (N,)
-        Rows of an episode must follow each other.
-    description : str
+        Name of the dataset, such as "traffic/idm-v0"; it must not exist yet.
+    observations : array-like of shape (N, D)
+        What the teacher saw.
+    actions : array-like of shape (N,)
+        What the teacher did: names, or whole numbers from 0.
+    episode : array-like of shape (N,)
+        Episode of each row; rows of an episode must be consecutive.
+    description : str, default="Demonstrations"
+        Text for the dataset's metadata.
+
+    See Also
+    --------
+    read_minari : Read a dataset back, with an example.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from unittest import mock
+    >>> from whyact.tables import write_minari
+    >>> with (
+    ...     tempfile.TemporaryDirectory() as folder,
+    ...     mock.patch.dict(os.environ, MINARI_DATASETS_PATH=folder),  # instead of ~/.minari
+    ... ):
+    ...     write_minari("drives/short-v0", [[0.1, 0.9], [0.8, 0.2]], ["keep", "brake"], episode=[0, 0])
+    ...     print(os.listdir(folder))
+    ['drives']
     """
     need_minari()
-    import minari
-    from gymnasium import spaces
-    from minari.data_collector.episode_buffer import EpisodeBuffer
-
-    arrays = {"observations": np.asarray(observations), "actions": np.asarray(actions), "episode": np.asarray(episode)}
-    check_arrays("the demonstrations", arrays, "observations")
-    names, numbers = None, arrays["actions"]
+    arrays = Recording(np.asarray(observations), np.asarray(actions), np.asarray(episode))._asdict()
+    check_arrays("the demonstrations", arrays, OBSERVATIONS)
+    names, numbers = None, arrays[ACTIONS]
     if numbers.dtype.kind == "U":
         names, numbers = np.unique(numbers, return_inverse=True)
     elif numbers.min() < 0:
-        raise ArgumentError("actions", "actions must be names, or whole numbers from 0 on.")
-    seen = arrays["observations"].astype(float)
-    starts = np.flatnonzero(np.r_[True, np.diff(arrays["episode"]) != 0])
-    if len(starts) != len(np.unique(arrays["episode"])):
-        raise ArgumentError("episode", "rows of an episode must follow each other.")
-    buffers = []
-    for rows in np.split(np.arange(len(numbers)), starts[1:]):
-        zeros = [False] * (len(rows) - 1)
-        buffers.append(EpisodeBuffer(
-            observations=list(seen[[*rows, rows[-1]]]), actions=numbers[rows].astype(np.int64).tolist(),
-            rewards=[0.0] * len(rows), terminations=[*zeros, False], truncations=[*zeros, True],
-        ))  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that there is no author, no environment, ...
-        try:
-            written = minari.create_dataset_from_buffers(
-                dataset_id, buffers, description=description, algorithm_name="whyact",
-                observation_space=spaces.Box(-np.inf, np.inf, seen.shape[1:], np.float64),
-                action_space=spaces.Discrete(int(numbers.max()) + 1),
-            )  # fmt: skip
-        except ValueError as error:
-            raise ArgumentError("dataset_id", f"{dataset_id} cannot be written: {error}") from None
+        raise ArgumentError("actions", "actions must be names, or whole numbers from 0.")
+    written = store_episodes(dataset_id, arrays[OBSERVATIONS].astype(float), numbers, arrays[EPISODE], description)
     if names is not None:
         written.storage.update_metadata({"action_names": names.tolist()})
 
 
+def store_episodes(
+    dataset_id: str, observations: np.ndarray, numbers: np.ndarray, episode: np.ndarray, description: str
+) -> Any:
+    """Let Minari create the dataset; actions are numbers."""
+    import minari
+    from gymnasium import spaces
+
+    buffers = [fill_buffer(observations[rows], numbers[rows]) for rows in split_episodes(episode)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that there is no author, no environment, ...
+        try:
+            return minari.create_dataset_from_buffers(
+                dataset_id, buffers, description=description, algorithm_name="whyact",
+                observation_space=spaces.Box(-np.inf, np.inf, observations.shape[1:], np.float64),
+                action_space=spaces.Discrete(int(numbers.max()) + 1),
+            )  # fmt: skip
+        except ValueError as error:
+            raise ArgumentError("dataset_id", f"{dataset_id} cannot be written: {error}") from None
+
+
+def split_episodes(episode: np.ndarray) -> list[np.ndarray]:
+    """Numbers of the rows of each episode."""
+    starts = np.flatnonzero(np.r_[True, np.diff(episode) != 0])
+    if len(starts) != len(np.unique(episode)):
+        raise ArgumentError("episode", "rows of an episode must be consecutive.")
+    return np.split(np.arange(len(episode)), starts[1:])
+
+
+def fill_buffer(observations: np.ndarray, numbers: np.ndarray) -> Any:
+    """Put an episode into Minari's form; it ends because the recording does."""
+    from minari.data_collector.episode_buffer import EpisodeBuffer
+
+    n_steps = len(numbers)
+    return EpisodeBuffer(
+        observations=[*observations, observations[-1]], actions=numbers.astype(np.int64).tolist(),
+        rewards=[0.0] * n_steps, terminations=[False] * n_steps, truncations=[*[False] * (n_steps - 1), True],
+    )  # fmt: skip
+
+
 def need_minari() -> None:
+    """Say what to install if minari is missing."""
     try:
         import minari  # noqa: F401
     except ImportError:

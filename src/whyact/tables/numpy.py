@@ -1,7 +1,7 @@
-"""Rows of NumPy's files, .npy and .npz. Nothing in them is run: no pickles.
+"""Rows of NumPy's files, .npy and .npz, and recordings in .npz files. Nothing in them can run: pickles are refused.
 
-A header may claim anything. What it claims is held against the size of the file, or of the member of the archive,
-before memory is taken.
+A header can claim anything. The claim is checked against the size of the file, or of the member of the archive, before
+memory is allocated.
 """
 
 import io
@@ -20,9 +20,11 @@ from typing import IO, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import ArrayLike
 
 from whyact.errors import ArgumentError, list_names, suggest
 from whyact.storage.atomic import write_whole
+from whyact.tables.recording import ACTIONS, EPISODE, OBSERVATIONS, Recording, check_arrays
 from whyact.tables.source import Block, check_finite, check_fits, reading, say_row
 
 # What NumPy and the zip format raise on damaged or hostile bytes.
@@ -30,32 +32,9 @@ UNREADABLE = (
     ValueError, OSError, EOFError, LookupError, TypeError, SyntaxError, MemoryError, RuntimeError, OverflowError,
     zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError,
 )  # fmt: skip
-
-
 HEADER_SIZE = 2**16  # bytes; NumPy itself reads no header of more than 10,000 characters
-
-
-MOST_COMPRESSED = 1100  # DEFLATE makes no byte of more than 1032
-
-
+MOST_COMPRESSED = 1100  # DEFLATE turns no byte into more than 1032
 N_CELLS = 2**20  # of a block
-
-
-OBSERVATIONS = "observations"
-
-
-ACTIONS = "actions"
-
-
-EPISODE = "episode"
-
-
-class Demonstrations(NamedTuple):
-    """What a teacher saw and did."""
-
-    observations: np.ndarray  # (N, D)
-    actions: np.ndarray  # (N,), whole numbers or names
-    episode: np.ndarray  # (N,), whole numbers
 
 
 class Header(NamedTuple):
@@ -66,21 +45,22 @@ class Header(NamedTuple):
 
     @property
     def n_entries(self) -> int:
+        """Number of entries of the whole array."""
         return math.prod(self.shape)
 
 
 class ArrayRows(ABC):
-    """Rows of an array (N, ...); those of more than two axes are laid flat. Columns are called x0, x1, ...
+    """Rows of an array (N, ...), flattened if it has more than two axes. Columns are called x0, x1, ...
 
-    Subclasses tell where the arrays are: `read()` the observations, `read_header_of(label)` and `read_label(label)`
-    anything else.
+    Subclasses know where the arrays are: `read()` reads the observations, `read_header_of(label)` and
+    `read_label(label)` anything else.
     """
 
     is_positional: bool = True
     default_action: str | None = None
     default_groups: str | None = None
 
-    def __init__(self, path: Path, header: Header):
+    def __init__(self, path: Path, header: Header) -> None:
         self.path = path
         self.header = header
         if len(header.shape) < 2 or not header.n_entries:
@@ -92,17 +72,18 @@ class ArrayRows(ABC):
 
     @abstractmethod
     def read(self) -> np.ndarray:
-        """The observations, (N, ...)."""
+        """Read the observations, (N, ...)."""
 
     @abstractmethod
     def read_header_of(self, label: str, argument: str) -> Header:
-        """Header of an array of labels."""
+        """Read the header of an array of labels."""
 
     @abstractmethod
     def read_label(self, label: str) -> np.ndarray:
-        """The labels, (N,)."""
+        """Read the labels, (N,)."""
 
     def check_label(self, name: str, argument: str) -> None:
+        """Check that an array of labels has an entry for each row, and that its entries can be labels."""
         header = self.read_header_of(name, argument)
         n_rows = self.header.shape[0]
         if header.shape != (n_rows,):
@@ -114,7 +95,7 @@ class ArrayRows(ABC):
             raise ArgumentError(argument, f"{self.path}: {name} must be whole numbers or names, not {header.dtype}.")
 
     def blocks(self, observed: Sequence[str], labels: Sequence[str] = (), advice: str = "") -> Iterator[Block]:
-        """Observed columns in the given order; labels keep their type."""
+        """Read observed columns in the given order; labels keep their type."""
         import pandas
 
         places = {name: place for place, name in enumerate(self.names)}
@@ -132,26 +113,31 @@ class ArrayRows(ABC):
 
 
 class NpyFile(ArrayRows):
-    """An .npy file of observations; labels are in .npy files of their own, whose paths are their names."""
+    """An .npy file of observations; labels are in .npy files of their own and are named by their paths."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path) -> None:
         super().__init__(path, read_npy_header(path, "path"))
 
     def read(self) -> np.ndarray:
-        return np.load(self.path, mmap_mode="r", allow_pickle=False)
+        """Map the observations into memory."""
+        rows: np.ndarray = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        return rows
 
     def read_header_of(self, label: str, argument: str) -> Header:
+        """Read the header of the file with the labels."""
         return read_npy_header(Path(label), argument)
 
     def read_label(self, label: str) -> np.ndarray:
+        """Read the file with the labels."""
         with plain(label, "path"):
-            return np.load(label, allow_pickle=False)
+            labels: np.ndarray = np.load(label, allow_pickle=False)
+        return labels
 
 
 class NpzFile(ArrayRows):
-    """An .npz file; the observations are the array of that name, or the only one that is more than a column."""
+    """An .npz file; the observations are the array of that name, or the only one with more than one axis."""
 
-    def __init__(self, path: Path, action: str | None = None, groups: str | None = None):
+    def __init__(self, path: Path, action: str | None = None, groups: str | None = None) -> None:
         self.archive = Archive(path)
         headers = self.archive.headers
         self.default_action = ACTIONS if ACTIONS in headers else None
@@ -160,6 +146,7 @@ class NpzFile(ArrayRows):
         super().__init__(path, headers[self.observations])
 
     def find_observations(self, labels: Sequence[str | None]) -> str:
+        """Name the array of the observations."""
         headers = self.archive.headers
         if OBSERVATIONS in headers:
             return OBSERVATIONS
@@ -171,22 +158,25 @@ class NpzFile(ArrayRows):
         return found[0]
 
     def read(self) -> np.ndarray:
+        """Read the observations."""
         return self.archive.read(self.observations)
 
     def read_header_of(self, label: str, argument: str) -> Header:
+        """Find the header of an array of labels."""
         others = [name for name in self.archive.headers if name != self.observations]
         if label not in others:
             raise ArgumentError(argument, f"{self.path} has no array {label!r}{suggest(label, others)}")
         return self.archive.headers[label]
 
     def read_label(self, label: str) -> np.ndarray:
+        """Read an array of labels."""
         return self.archive.read(label)
 
 
 class Archive:
-    """The arrays of an .npz file. Their headers are read and checked at once, an array when it is asked for."""
+    """The arrays of an .npz file. Headers are read and checked at once, an array when it is asked for."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.members: dict[str, zipfile.ZipInfo] = {}
         self.headers: dict[str, Header] = {}
@@ -201,43 +191,46 @@ class Archive:
                 self.members[name] = member
 
     def check_member(self, member: zipfile.ZipInfo) -> None:
-        """A plain file at the top, no larger than what its compressed bytes can make."""
+        """Check that a member is a plain array at the top level, no larger than its compressed bytes can hold."""
         name = member.filename
         if "/" in name or "\\" in name or stat.S_ISLNK(member.external_attr >> 16):
             self.refuse(f"{name!r} is a folder, in a folder, or a link")
         if not name.endswith(".npy") or name.removesuffix(".npy") in self.members:
-            self.refuse(f"{name!r} is not an array, or there twice")
+            self.refuse(f"{name!r} is not an array, or occurs twice")
         if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             self.refuse(f"{name!r} is encrypted, or compressed in an unusual way")
         if member.file_size > MOST_COMPRESSED * (member.compress_size + 1):
             self.refuse(f"{name!r} claims {member.file_size} bytes, more than can be in {member.compress_size}")
 
     def refuse(self, reason: str) -> NoReturn:
+        """Raise an error that names the file."""
         raise ArgumentError("path", f"{self.path} is not an NPZ file of plain arrays: {reason}.")
 
     def read(self, name: str) -> np.ndarray:
+        """Read an array."""
         check_fits(self.path, self.members[name].file_size + 8 * self.headers[name].n_entries)
         with plain(self.path, "path"), zipfile.ZipFile(self.path) as archive, archive.open(self.members[name]) as file:
             return npy.read_array(file, allow_pickle=False)
 
 
 def read_npy_header(path: Path, argument: str) -> Header:
+    """Read and check the header of an .npy file."""
     with reading(path, argument), path.open("rb") as file:
         return read_header(str(path), argument, file, path.stat().st_size)
 
 
 def read_header(source: str, argument: str, file: IO[bytes], size: int) -> Header:
-    """Shape and type of a plain array, checked against the number of bytes that are there."""
+    """Read shape and type of a plain array, checked against the number of bytes that there are."""
     with plain(source, argument):
         start = io.BytesIO(file.read(HEADER_SIZE))
         version = npy.read_magic(start)
-        # version (3, 0) is for names of fields, which plain arrays have not
+        # version (3, 0) is for names of fields, which plain arrays lack
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, _, dtype = read(start)
     if dtype.hasobject:
         raise ArgumentError(argument, f"{source} is not an array of plain numbers or names: it holds pickled objects.")
     header = Header(shape, dtype)
-    # at least one byte an entry, so that no number of empty texts is too large
+    # at least one byte per entry, so that empty texts cannot be counted without end
     if min(shape, default=0) < 0 or header.n_entries * max(dtype.itemsize, 1) > size - start.tell():
         raise ArgumentError(argument, f"{source} is damaged: it claims the shape {shape}, but has {size} bytes.")
     return header
@@ -245,7 +238,7 @@ def read_header(source: str, argument: str, file: IO[bytes], size: int) -> Heade
 
 @contextmanager
 def plain(source: Path | str, argument: str) -> Iterator[None]:
-    """Say in one sentence that bytes are not a file of arrays."""
+    """Turn an error about damaged or hostile bytes into one sentence that names the file."""
     try:
         yield
     except ArgumentError:
@@ -256,39 +249,78 @@ def plain(source: Path | str, argument: str) -> Iterator[None]:
         ) from None
 
 
-def save_arrays(path: Path | str, observations, actions, episode=None) -> None:
-    """Save demonstrations as plain arrays, in an NPZ file.
+def save_arrays(
+    path: Path | str, observations: ArrayLike, actions: ArrayLike, episode: ArrayLike | None = None
+) -> None:
+    """Save demonstrations as plain arrays in an NPZ file.
 
     Parameters
     ----------
     path : Path or str
-    observations : array-like (N, D)
-    actions : array-like (N,)
-        Whole numbers or names.
-    episode : array-like (N,) or None
-        Which rows belong together; None: all do.
+        File to write; it appears whole or not at all.
+    observations : array-like of shape (N, D)
+        What the teacher saw.
+    actions : array-like of shape (N,)
+        What the teacher did: whole numbers or names.
+    episode : array-like of shape (N,) or None, default=None
+        Which rows belong together. None: all do.
+
+    See Also
+    --------
+    load_arrays : Load such a file, with an example.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from whyact.tables import save_arrays
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_arrays(Path(folder) / "drive.npz", [[0.1, 0.9], [0.8, 0.2]], ["keep", "brake"])
+    ...     print([path.name for path in Path(folder).iterdir()])
+    ['drive.npz']
     """
     observations, actions = np.asarray(observations), np.asarray(actions)
-    episode = np.zeros(len(actions), dtype=int) if episode is None else np.asarray(episode)
     if actions.dtype == object and all(isinstance(action, str) for action in actions.ravel()):
         actions = actions.astype(str)
-    arrays = {"observations": observations, "actions": actions, "episode": episode}
-    check_arrays("the demonstrations", arrays, "observations")
+    episode = np.zeros(len(actions), dtype=int) if episode is None else np.asarray(episode)
+    arrays = Recording(observations, actions, episode)._asdict()
+    check_arrays("the demonstrations", arrays, OBSERVATIONS)
     write_arrays(Path(path), arrays)
 
 
-def load_arrays(path: Path | str) -> Demonstrations:
-    """Load demonstrations from an NPZ file with `observations` (N, D), `actions` (N,) and, if need be, `episode` (N,).
+def load_arrays(path: Path | str) -> Recording:
+    """Load demonstrations from an NPZ file of plain arrays.
 
-    Such a file is made by `save_arrays`, or by `np.savez_compressed(path, observations=..., actions=...)`.
+    Parameters
+    ----------
+    path : Path or str
+        File with `observations` (N, D), `actions` (N,) and, optionally, `episode` (N,), as written by `save_arrays` or
+        by `np.savez_compressed(path, observations=..., actions=...)`.
+
+    Returns
+    -------
+    Recording
+        Without `episode` in the file, all rows are one episode.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from whyact.tables import load_arrays, save_arrays
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "drive.npz"
+    ...     save_arrays(path, [[0.1, 0.9], [0.8, 0.2]], ["keep", "brake"])
+    ...     recording = load_arrays(path)
+    >>> recording.actions.tolist(), recording.episode.tolist()
+    (['keep', 'brake'], [0, 0])
     """
-    arrays = read_arrays(Path(path), ("observations", "actions"))
-    episode = arrays.get("episode", np.zeros(len(arrays["actions"]), dtype=int))
-    return Demonstrations(arrays["observations"].astype(float), arrays["actions"], episode)
+    arrays = read_arrays(Path(path), (OBSERVATIONS, ACTIONS))
+    episode = arrays.get(EPISODE, np.zeros(len(arrays[ACTIONS]), dtype=int))
+    return Recording(arrays[OBSERVATIONS].astype(float), arrays[ACTIONS], episode)
 
 
 def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """The arrays of an NPZ file, checked; it must hold the named ones."""
+    """Read and check the arrays of an NPZ file, which must hold the named ones."""
     archive = Archive(path)
     missing = [name for name in names if name not in archive.headers]
     if missing:
@@ -296,27 +328,6 @@ def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     arrays = {name: archive.read(name) for name in archive.headers}
     check_arrays(str(path), arrays, "path")
     return arrays
-
-
-def check_arrays(source: str, arrays: dict[str, np.ndarray], argument: str) -> None:
-    """Numbers in observations, one action and one episode for each row."""
-    observations, actions = arrays["observations"], arrays["actions"]
-    if observations.ndim != 2 or not observations.size:
-        raise ArgumentError(
-            argument, f"{source}: observations must be rows of numbers, not of shape {observations.shape}."
-        )
-    if observations.dtype.kind not in "biuf":
-        raise ArgumentError(argument, f"{source}: observations must be numbers, not {observations.dtype}.")
-    if actions.dtype.kind not in "iuUb":
-        raise ArgumentError(argument, f"{source}: actions must be whole numbers or names, not {actions.dtype}.")
-    for name in ("actions", "episode", "step"):
-        if name in arrays and arrays[name].shape != (len(observations),):
-            raise ArgumentError(
-                argument, f"{source}: {name} must have one entry for each of the {len(observations)} rows of "
-                f"observations, not the shape {arrays[name].shape}.",
-            )  # fmt: skip
-        if name in ("episode", "step") and name in arrays and arrays[name].dtype.kind not in "iu":
-            raise ArgumentError(argument, f"{source}: {name} must be whole numbers, not {arrays[name].dtype}.")
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:

@@ -1,4 +1,4 @@
-"""Rows of Parquet files, batch by batch."""
+"""Rows of Parquet files, batch by batch. pyarrow is an extra (`pip install whyact[parquet]`)."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,12 +18,17 @@ N_CELLS = 2**20  # of a batch
 
 
 class ParquetFile(NamedColumns):
-    """A file of plain columns: numbers and truth values can be observed, labels are whole numbers, names or truth."""
+    """A file of plain columns: numbers and truth values can be observed; labels can also be names.
 
-    def __init__(self, path: Path):
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
         self.path = path
         with reading(path):
-            path.open("rb").close()  # pyarrow's own words are long
+            path.open("rb").close()  # pyarrow's own message is long
         parquet = import_parquet()
         with self.undamaged(), parquet.ParquetFile(path) as file:
             schema = file.schema_arrow
@@ -32,13 +37,14 @@ class ParquetFile(NamedColumns):
         self.check_names()
 
     def check_label(self, name: str, argument: str) -> None:
+        """Check that there is a column of this name, and that its entries can be labels."""
         super().check_label(name, argument)
         kind = self.types[name]
         if not is_of(kind, "integer", "floating", "boolean", "string", "large_string", "dictionary", "null"):
-            raise ArgumentError(argument, f"the column {name!r} of {self.path} holds no labels, but {kind}.")
+            raise ArgumentError(argument, f"the column {name!r} of {self.path} cannot hold labels: it holds {kind}.")
 
     def blocks(self, observed: Sequence[str], labels: Sequence[str] = (), advice: str = "") -> Iterator[Block]:
-        """Observed columns in the given order; labels keep their type, None where one is missing."""
+        """Read observed columns in the given order; labels keep their type, None where one is missing."""
         for name in observed:
             if not is_of(self.types[name], "integer", "floating", "boolean", "decimal", "null"):
                 raise ArgumentError(
@@ -57,6 +63,7 @@ class ParquetFile(NamedColumns):
 
     @contextmanager
     def undamaged(self) -> Iterator[None]:
+        """Turn an error of pyarrow into one sentence that names the file."""
         import pyarrow
 
         try:
@@ -69,33 +76,39 @@ class ParquetFile(NamedColumns):
 
 
 def iterate(file: Any, batch_size: int, columns: list[str]) -> Iterator[Any]:
-    # over all groups at once pyarrow keeps what it has read
+    """Read batches of rows."""
+    # group by group: asked for all groups at once, pyarrow keeps what it has read
     for group in range(file.num_row_groups):
         yield from file.iter_batches(batch_size, row_groups=[group], columns=columns)
 
 
 def is_of(type_: Any, *kinds: str) -> bool:
+    """Whether an Arrow type is one of the kinds."""
     from pyarrow import types
 
     return any(getattr(types, f"is_{kind}")(type_) for kind in kinds)
 
 
 def to_numbers(column: Any) -> np.ndarray:
+    """Entries of a column as floats, NaN where one is missing."""
     import pyarrow
 
-    return column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+    numbers: np.ndarray = column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def to_labels(column: Any) -> "pandas.Series":
+    """Entries of a column as labels, None or NaN where one is missing."""
     import pandas
 
     if is_of(column.type, "floating"):
         return pandas.Series(to_numbers(column))
-    # to_pandas would make fractions of whole numbers where one is missing
+    # to_pandas would turn whole numbers into fractions where one is missing
     return pandas.Series(column.to_pylist(), dtype=object)
 
 
 def import_parquet() -> Any:
+    """Import pyarrow's module, or say what to install."""
     try:
         from pyarrow import parquet
     except ImportError:

@@ -1,7 +1,7 @@
 """Predictions as a CSV file, written block by block.
 
-Rows are laid out side by side in a matrix of bytes, every field as wide as its widest entry; what was left blank is
-then dropped all at once. That is about five times as quick as formatting row by row.
+The rows of a block are laid out in a matrix of bytes, with every field as wide as its widest entry. Blanks are then
+dropped all at once. That is about five times as fast as formatting row by row.
 """
 
 import sys
@@ -17,25 +17,38 @@ from whyact.prediction import FAMILIAR
 from whyact.storage.atomic import write_streamed
 
 BLANK = 0xFF  # never part of UTF-8
-LEAST_SHARE = 0.01  # of a feature that is named
+LEAST_SHARE = 0.01  # of a feature; smaller ones are not named
 N_ROWS = 2**14  # formatted at once; their bytes fit into the cache
 STANDARD_OUTPUT = "-"
+LAST_FIELD = (",false\n", ",true\n")  # whether the observation is unfamiliar
 
 
 class PredictionWriter:
-    """Write the action, P of each action, the features that spoke for it, and how familiar the observation is.
+    """Write the action, the probability of each action, the features present, and how familiar the observation is.
 
     Parameters
     ----------
     file : binary file
         The header is written at once.
-    classes : sequence of labels (U,)
-        The actions, in the order of the probabilities; none if only features were learned.
-    feature_names : sequence of str (K,)
-        Without spaces, colons, commas and quotes; None: their numbers, from 0 on.
+    classes : sequence of labels of length U
+        The actions, in the order of the probabilities; empty if only features were learned.
+    feature_names : sequence of str of length K, or None, default=None
+        Names without spaces, colons, commas or quotes. None: numbers from 0.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> from whyact.tables import PredictionWriter
+    >>> file = io.BytesIO()
+    >>> writer = PredictionWriter(file, ["brake", "keep"])
+    >>> writer.write(np.array([[0.25, 0.75]]), np.array([[0.0, 0.38, 0.62]]), np.array([0.97]))
+    >>> print(file.getvalue().decode(), end="")
+    action,p(brake),p(keep),features,familiarity,unfamiliar
+    keep,0.250000,0.750000,2:0.62 1:0.38,0.970,false
     """
 
-    def __init__(self, file: IO[bytes], classes: Sequence[Any], feature_names: Sequence[str] | None = None):
+    def __init__(self, file: IO[bytes], classes: Sequence[Any], feature_names: Sequence[str] | None = None) -> None:
         self.file = file
         names = [str(label) for label in classes]
         self.actions = to_fields([quote(name) for name in names])
@@ -48,14 +61,27 @@ class PredictionWriter:
 
         Parameters
         ----------
-        probabilities : ndarray (n, U)
-        substates : ndarray (n, K)
-        familiarity : ndarray (n,)
+        probabilities : ndarray of shape (n, U)
+            Probability of each action.
+        substates : ndarray of shape (n, K)
+            How much of each feature is present.
+        familiarity : ndarray of shape (n,)
+            Share of each observation that the features explain.
         """
         self.file.write(self.format(probabilities, substates, familiarity))
 
     def format(self, probabilities: np.ndarray, substates: np.ndarray, familiarity: np.ndarray) -> bytes:
-        """The lines of some rows; safe to call from several threads."""
+        """Return what `write` would write; safe to call from several threads.
+
+        Parameters
+        ----------
+        probabilities, substates, familiarity : ndarray
+            As for `write`.
+
+        Returns
+        -------
+        bytes
+        """
         parts = [slice(first, first + N_ROWS) for first in range(0, len(familiarity), N_ROWS)]
         return b"".join(self._format_part(probabilities[rows], substates[rows], familiarity[rows]) for rows in parts)
 
@@ -69,16 +95,44 @@ class PredictionWriter:
             fields += [format_decimals(column, 6), commas]
         names = [str(k) for k in range(substates.shape[1])] if self.feature_names is None else self.feature_names
         fields += [format_shares(substates, to_fields(names)), commas, format_decimals(familiarity, 3)]
-        fields += [TRUTH[(~(familiarity >= FAMILIAR)).astype(np.intp)]]
+        fields += [to_fields(LAST_FIELD)[(~(familiarity >= FAMILIAR)).astype(np.intp)]]
         rows = np.concatenate(fields, axis=1)
-        return rows[rows != BLANK].tobytes()
+        text: bytes = rows[rows != BLANK].tobytes()
+        return text
 
 
 @contextmanager
 def open_predictions(
     path: Path | str, classes: Sequence[Any], feature_names: Sequence[str] | None = None
 ) -> Iterator[PredictionWriter]:
-    """A writer to a file that appears whole or not at all, or to standard output if the path is "-"."""
+    """Open a CSV file for predictions, which appears whole at the end of the `with` block or not at all.
+
+    Parameters
+    ----------
+    path : Path or str
+        File to write; "-" is standard output.
+    classes : sequence of labels of length U
+        The actions, in the order of the probabilities; empty if only features were learned.
+    feature_names : sequence of str of length K, or None, default=None
+        Names without spaces, colons, commas or quotes. None: numbers from 0.
+
+    Returns
+    -------
+    context manager of PredictionWriter
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from whyact.tables import open_predictions
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open_predictions(Path(folder) / "out.csv", ["brake", "keep"], ["near", "far"]) as writer:
+    ...         writer.write(np.array([[0.9, 0.1]]), np.array([[1.0, 0.0]]), np.array([0.3]))
+    ...     print((Path(folder) / "out.csv").read_text(), end="")
+    action,p(brake),p(keep),features,familiarity,unfamiliar
+    brake,0.900000,0.100000,near:1.00,0.300,true
+    """
     if str(path) == STANDARD_OUTPUT:
         yield PredictionWriter(sys.stdout.buffer, classes, feature_names)
         sys.stdout.buffer.flush()
@@ -88,37 +142,38 @@ def open_predictions(
 
 
 def check_feature_names(names: Sequence[str]) -> list[str]:
+    """Check that each name is one word in the file."""
     for name in names:
         if not name or any(character in name for character in ' :,"\r\n\t'):
-            raise ArgumentError("feature_names", f"{name!r} would not be one word in the file; use letters and digits.")
+            raise ArgumentError(
+                "feature_names", f"{name!r} would not be one word in the file; use letters and digits only."
+            )
     return list(names)
 
 
 def quote(text: str) -> str:
-    """A field of a CSV file."""
+    """Write a text as a field of a CSV file."""
     if text != text.strip() or any(character in text for character in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
 
 
 def encode(text: str) -> bytes:
-    # half a character, which an array of names may hold, must not end the writing
+    """Encode as UTF-8, whatever the text holds."""
+    # an array of names can hold half a character, which must not stop the writing
     return text.encode(errors="backslashreplace")
 
 
 def to_fields(texts: Sequence[str]) -> np.ndarray:
-    """Texts (n,) as bytes (n, width), filled up with blanks."""
+    """Turn texts (n,) into bytes (n, width), padded with blanks."""
     coded = [encode(text) for text in texts]
     width = max(map(len, coded), default=0)
     fill = bytes([BLANK])
     return np.frombuffer(b"".join(text.ljust(width, fill) for text in coded), np.uint8).reshape(len(texts), width)
 
 
-TRUTH = to_fields([",false\n", ",true\n"])
-
-
 def format_decimals(numbers: np.ndarray, n_decimals: int) -> np.ndarray:
-    """Numbers from 0 to 1 (n,) as bytes (n, 2 + n_decimals); what is not a number is left blank."""
+    """Write numbers from 0 to 1 (n,) as bytes (n, 2 + n_decimals); NaN stays blank."""
     known = np.isfinite(numbers)
     whole = np.rint(np.clip(np.where(known, numbers, 0.0), 0.0, 1.0) * 10**n_decimals).astype(np.uint32)
     texts = np.empty((len(numbers), 2 + n_decimals), dtype=np.uint8)
@@ -132,7 +187,7 @@ def format_decimals(numbers: np.ndarray, n_decimals: int) -> np.ndarray:
 
 
 def format_shares(substates: np.ndarray, names: np.ndarray) -> np.ndarray:
-    """The features of each row that have a share in the sum, the largest first, such as "2:0.62 5:0.38"."""
+    """Write the features of each row with their shares of the sum, largest first, such as "2:0.62 5:0.38"."""
     n_rows = len(substates)
     total = substates.sum(axis=1, keepdims=True)
     shares = np.divide(substates, total, out=np.zeros(substates.shape), where=total > 0)

@@ -1,4 +1,4 @@
-"""What the readers of all kinds of files have in common."""
+"""What all readers share: the protocol of a source of rows, and checks of names, numbers, memory and access."""
 
 import os
 from collections import Counter
@@ -14,11 +14,11 @@ from whyact.errors import ArgumentError, suggest
 if TYPE_CHECKING:
     import pandas
 
-ASSUMED_MEMORY = 2**33  # bytes, on systems that do not say
+ASSUMED_MEMORY = 2**33  # bytes, where the system does not tell
 
 
 class Block(NamedTuple):
-    """Some rows that follow each other."""
+    """Consecutive rows of a file."""
 
     values: np.ndarray  # (n, D) of float64, NaN where missing
     labels: "Mapping[str, pandas.Series]"  # each (n,); None or NaN where missing
@@ -29,19 +29,19 @@ class Source(Protocol):
 
     names: list[str]  # of the columns that can be observed
     shape: tuple[int, ...] | None  # of one observation, if it has more than one axis
-    is_positional: bool  # the names are no more than numbers
-    default_action: str | None  # what holds the actions if nothing is said
+    is_positional: bool  # columns have numbers, not names
+    default_action: str | None  # what holds the actions if the caller does not say
     default_groups: str | None
 
     def check_label(self, name: str, argument: str) -> None:
-        """Whether there is something of this name that may hold actions or groups."""
+        """Check that something of this name can hold actions or groups."""
 
     def blocks(self, observed: Sequence[str], labels: Sequence[str] = (), advice: str = "") -> Iterator[Block]:
-        """Columns by name, in the given order; `advice` ends the sentence about what is not a number."""
+        """Read the named columns, in the given order; `advice` ends the sentence about an entry that is no number."""
 
 
 class NamedColumns:
-    """What files have in common whose columns have names: each column may be observed or hold labels."""
+    """Base of the readers of files whose columns have names: each column can be observed or hold labels."""
 
     shape: tuple[int, ...] | None = None
     is_positional: bool = False
@@ -51,21 +51,26 @@ class NamedColumns:
     names: list[str]
 
     def check_names(self) -> None:
+        """Check that no two columns have the same name."""
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
-            raise ArgumentError("path", f"{self.path} has more than one column {twice[0]!r}; give each its own name.")
+            raise ArgumentError(
+                "path", f"{self.path} has more than one column {twice[0]!r}; give each column its own name."
+            )
 
     def check_label(self, name: str, argument: str) -> None:
+        """Check that there is a column of this name."""
         check_name(self.path, name, self.names, argument)
 
 
 def check_name(path: Path | str, name: str, names: Sequence[str], argument: str) -> None:
+    """Check that a column exists; the error suggests a similar name."""
     if name not in names:
         raise ArgumentError(argument, f"{path} has no column {name!r}{suggest(name, names)}")
 
 
 def check_finite(path: Path | str, values: np.ndarray, names: Sequence[str], where: Callable[[int], str]) -> None:
-    """No entry may be infinite; `where` says in words where a row is."""
+    """Check that no entry is infinite; `where` says in words where a row is."""
     infinite = np.isinf(values)
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
@@ -73,17 +78,21 @@ def check_finite(path: Path | str, values: np.ndarray, names: Sequence[str], whe
 
 
 def say_row(n_before: int, row: int) -> str:
+    """Name a row of a block by its number in the file, from 1."""
     return f"row {n_before + row + 1}"
 
 
 def check_fits(path: Path | str, n_bytes: int) -> None:
-    """What a small file claims to hold may be larger than any memory."""
+    """Check that an array fits into memory; a small file can claim to hold more than any machine has."""
     if n_bytes > find_memory() // 2:
-        raise ArgumentError("path", f"{path} would take {n_bytes / 2**30:.1f} GiB of memory, more than half of it.")
+        raise ArgumentError(
+            "path", f"{path} would take {n_bytes / 2**30:.1f} GiB of memory, more than half of what this machine has; "
+            "read fewer rows or columns.",
+        )  # fmt: skip
 
 
 def find_memory() -> int:
-    """Bytes that the machine has."""
+    """Memory of this machine, in bytes."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -92,7 +101,7 @@ def find_memory() -> int:
 
 @contextmanager
 def reading(path: Path | str, argument: str = "path") -> Iterator[None]:
-    """Say in one sentence why a file cannot be read."""
+    """Turn an error of the operating system into one sentence that names the file."""
     try:
         yield
     except FileNotFoundError:

@@ -1,17 +1,23 @@
-"""What a fitted model of clusters says, in a few lines of text."""
+"""A fitted model of clusters in a few lines of text."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from whyact.explanation.describe import find_names, say_how_many, say_looks, say_policy
 
 
-def describe_clusters(model, *, column_names=None, n_entries: int = 4) -> str:
-    """Describe each cluster: where its mean differs most from that of all observations, and its policy."""
+def describe_clusters(model: Any, *, column_names: Sequence[str] | None = None, n_entries: int = 4) -> str:
+    """Describe each cluster: where its mean differs most from the mean of all observations, and its policy.
+
+    `model` is a fitted `ClusterPolicyClassifier`, which imports this module.
+    """
     names = find_names(model, column_names)
     aligned = model.posterior_.aligned
     lines = [say_how_many(model, "cluster")]
     for k in range(model.n_components_):
-        away = aligned.features["mean"][k] - model.posterior_.center
+        away = aligned.features.value[k] - model.posterior_.center
         rows = np.mean(model.labels_ == k)
         lines.append(f"  cluster {k}: {say_looks(away, names, n_entries, '{:+.2f}')} from the mean")
         lines.append(

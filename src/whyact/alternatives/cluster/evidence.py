@@ -1,4 +1,4 @@
-"""The rows of clusters summed up, and what they say: the evidence of a cluster, and of a row that joins it.
+"""Sums over the rows of clusters, and what follows from them: the evidence of a cluster, and of a row that joins it.
 
 Means, variances and policies are integrated out. With the sums over the rows of a cluster, dimension by dimension,
 n_d = number of observed entries, t_d = their sum, and q = (sum of all squares) - sum_d t_d^2 / (kappa + n_d),
@@ -17,12 +17,12 @@ import numpy as np
 from whyact.sampler.compiling import kernel
 from whyact.sampler.policies import log_action_gain, log_marginal_of_actions
 
-# Squared rounding of an entry; without it, clusters of equal rows would have no bound on their density.
+# Squared rounding of an entry; without it the density of clusters of equal rows would have no bound.
 ROUNDING = 1e-12
 
 
 class Sums(NamedTuple):
-    """Sums over the rows of each cluster; there is room for as many clusters as rows, and for two that are tried."""
+    """Sums over the rows of each cluster, with room for as many clusters as rows, and for two that are tried."""
 
     sizes: np.ndarray  # rows, (C,)
     counts: np.ndarray  # observed entries in each dimension, (C, D)
@@ -30,14 +30,14 @@ class Sums(NamedTuple):
     squares: np.ndarray  # sum of all squares, (C,)
     lengths: np.ndarray  # squared length of the totals, (C,)
     actions: np.ndarray  # how often each action was seen, (C, U)
-    n_actions: np.ndarray  # how many were seen, (C,)
+    n_actions: np.ndarray  # number of known actions, (C,)
     log_evidence: np.ndarray  # log p(rows of the cluster) up to a constant for each entry, (C,)
 
 
 class Level(NamedTuple):
     """The numbers that the evidence of a cluster depends on, and tables over the number n of rows."""
 
-    weight: float  # zeta
+    observation_weight: float  # zeta
     shape: float  # a
     rate: float  # a v
     log_rate: float
@@ -49,20 +49,23 @@ class Level(NamedTuple):
 
 
 @kernel
-def make_level(weight, variance, shape, precision, policy_concentration, n_rows, action_weight):
+def make_level(observation_weight, variance, shape, precision, policy_concentration, n_rows, action_weight):
+    """Fill the tables for up to `n_rows` rows."""
     shrink = np.empty(n_rows + 1)
     log_spread = np.empty(n_rows + 1)
     for n in range(n_rows + 1):
-        shrink[n] = 1.0 / (precision + weight * n)
-        log_spread[n] = math.log1p(weight * n / precision)
+        shrink[n] = 1.0 / (precision + observation_weight * n)
+        log_spread[n] = math.log1p(observation_weight * n / precision)
     rate = shape * variance
     return Level(
-        weight, shape, rate, math.log(rate), math.lgamma(shape), shrink, log_spread, action_weight, policy_concentration
-    )
+        observation_weight, shape, rate, math.log(rate), math.lgamma(shape), shrink, log_spread, action_weight,
+        policy_concentration,
+    )  # fmt: skip
 
 
 @kernel
 def make_sums(n_rows, n_dimensions, n_actions):
+    """Sums of clusters without rows."""
     room = n_rows + 2
     return Sums(
         np.zeros(room, np.int64),
@@ -78,7 +81,7 @@ def make_sums(n_rows, n_dimensions, n_actions):
 
 @kernel
 def log_marginal(n_entries, q, shape, rate, log_rate, log_gamma, log_gamma_shape):
-    """Log density of weighted entries whose variance is InvGamma(shape, rate), as far as it depends on the two."""
+    """Log density of weighted entries with a variance from InvGamma(shape, rate), as far as it depends on these two."""
     q = max(q, 0.0) + ROUNDING * n_entries
     half = 0.5 * n_entries
     return log_gamma - log_gamma_shape - (shape + half) * math.log1p(0.5 * q / rate) - half * log_rate
@@ -86,29 +89,27 @@ def log_marginal(n_entries, q, shape, rate, log_rate, log_gamma, log_gamma_shape
 
 @kernel
 def log_gamma_of_entries(n_entries, level):
-    return math.lgamma(level.shape + 0.5 * level.weight * n_entries)
+    """lgamma(a + zeta n / 2) for n entries."""
+    return math.lgamma(level.shape + 0.5 * level.observation_weight * n_entries)
 
 
 @kernel
 def log_of_spread(n_entries, q, log_spreads, log_gamma, level):
     """Log evidence from the number of entries, q, the sum of log(1 + n_d / kappa) and `log_gamma_of_entries`."""
-    return (
-        log_marginal(
-            level.weight * n_entries, q, level.shape, level.rate, level.log_rate, log_gamma, level.log_gamma_shape
-        )
-        - 0.5 * log_spreads
-    )
+    n_weighted = level.observation_weight * n_entries
+    log_density = log_marginal(n_weighted, q, level.shape, level.rate, level.log_rate, log_gamma, level.log_gamma_shape)
+    return log_density - 0.5 * log_spreads
 
 
 @kernel
 def sum_up_cluster(c, sums, level):
     """Number of entries, q and the sum of log(1 + n_d / kappa) of a cluster."""
     n_entries = 0
-    q = level.weight * sums.squares[c]
+    q = level.observation_weight * sums.squares[c]
     log_spreads = 0.0
     for d in range(sums.totals.shape[1]):
         n = sums.counts[c, d]
-        total = level.weight * sums.totals[c, d]
+        total = level.observation_weight * sums.totals[c, d]
         n_entries += n
         q -= total * total * level.shrink[n]
         log_spreads += level.log_spread[n]
@@ -117,7 +118,7 @@ def sum_up_cluster(c, sums, level):
 
 @kernel
 def refresh(c, sums, level):
-    """Bring the evidence of a cluster up to date."""
+    """Update the evidence of a cluster."""
     n_entries, q, log_spreads = sum_up_cluster(c, sums, level)
     sums.lengths[c] = np.dot(sums.totals[c], sums.totals[c])
     sums.log_evidence[c] = 0.0
@@ -144,6 +145,7 @@ def change_row(n, c, sign, sums, data):
 
 @kernel
 def clear(c, sums):
+    """Make a cluster empty."""
     sums.sizes[c] = 0
     sums.counts[c] = 0
     sums.totals[c] = 0.0
@@ -156,6 +158,7 @@ def clear(c, sums):
 
 @kernel
 def copy_cluster(source, goal, sums):
+    """Give one cluster the sums of another."""
     sums.sizes[goal] = sums.sizes[source]
     sums.counts[goal] = sums.counts[source]
     sums.totals[goal] = sums.totals[source]
@@ -170,7 +173,7 @@ def copy_cluster(source, goal, sums):
 def log_density_of_row(n, c, sums, level, observations, row_splits, row_gaps):
     """Log density of row n of `observations` given the rows of cluster c (which may be empty)."""
     n_dimensions = observations.shape[1]
-    n_entries, q, log_spreads = 0, level.weight * sums.squares[c], 0.0
+    n_entries, q, log_spreads = 0, level.observation_weight * sums.squares[c], 0.0
     gap, last_gap = row_splits[n], row_splits[n + 1]
     for d in range(n_dimensions):
         count = sums.counts[c, d]
@@ -181,8 +184,8 @@ def log_density_of_row(n, c, sums, level, observations, row_splits, row_gaps):
             z = observations[n, d]
             count += 1
             total += z
-            q += level.weight * z * z
-        total *= level.weight
+            q += level.observation_weight * z * z
+        total *= level.observation_weight
         n_entries += count
         q -= total * total * level.shrink[count]
         log_spreads += level.log_spread[count]
@@ -203,7 +206,7 @@ def make_log_gammas(is_complete, n_rows, n_dimensions, level):
 def fill_log_densities(n, n_clusters, log_gammas, sums, level, observations, row_splits, row_gaps, log_densities):
     """Fill in the log density of row n given each cluster, and given none.
 
-    Where nothing is missing, in the clusters or in the row, one product with the totals is enough for all of them.
+    Where nothing is missing, neither in the clusters nor in the row, one product with the totals serves all of them.
     """
     if len(log_gammas) == 0:
         for c in range(n_clusters + 1):
@@ -215,7 +218,9 @@ def fill_log_densities(n, n_clusters, log_gammas, sums, level, observations, row
     for c in range(n_clusters + 1):
         size = sums.sizes[c] + 1
         length = sums.lengths[c] + 2.0 * products[c] + square
-        q = level.weight * (sums.squares[c] + square - level.weight * level.shrink[size] * length)
+        q = level.observation_weight * (
+            sums.squares[c] + square - level.observation_weight * level.shrink[size] * length
+        )
         log_spreads = n_dimensions * level.log_spread[size]
         log_evidence = log_of_spread(size * n_dimensions, q, log_spreads, log_gammas[size], level)
         log_densities[c] = log_evidence - sums.log_evidence[c]

@@ -4,9 +4,9 @@
     v_c ~ InvGamma(a, a v),  m_c ~ Normal(0, v_c / kappa),  z_n ~ Normal(m_c, v_c) in every dimension,
     phi_c ~ Dirichlet(alpha_phi),  u_n ~ phi_c.
 
-Means, variances and policies are integrated out (`cluster_evidence.py`).
-Rows move one at a time (Gibbs), and clusters are split and merged at once (Dahl, 2005): the rows of two clusters are
-dealt out anew, one after the other, each with its probability given those dealt before.
+Means, variances and policies are integrated out (`evidence.py`).
+Rows move one at a time (Gibbs), and whole clusters are split and merged (Dahl, 2005): the rows of two clusters are
+dealt out again, one after the other, each with its probability given those dealt before.
 """
 
 import math
@@ -33,7 +33,7 @@ from whyact.alternatives.cluster.evidence import (
     refresh,
     sum_up_cluster,
 )
-from whyact.model import log_gamma
+from whyact.model import Demonstrations, log_gamma
 from whyact.sampler.algorithm import Algorithm
 from whyact.sampler.compiling import kernel
 from whyact.sampler.policies import (
@@ -46,14 +46,14 @@ from whyact.sampler.slicing import make_slice_sampler
 
 
 class ClusterState(NamedTuple):
-    """All latent variables. The next sweep needs who is where, and the numbers; the rest is a draw to look at."""
+    """All latent variables. The next sweep needs neither means nor policies: these are drawn to be kept."""
 
     substates: np.ndarray  # 1 where row n is in cluster k, (K, N)
     features: np.ndarray  # m_c, (K, D)
     policies: np.ndarray  # phi_c, (K, U)
-    noise_variance: float  # v, the typical variance inside a cluster
-    noise_shape: float  # a; the larger, the more alike are the clusters' variances
-    mean_precision: float  # kappa: the variance inside a cluster over that of the means
+    noise_variance: float  # v, the typical variance within a cluster
+    noise_shape: float  # a; the larger, the more alike the clusters' variances
+    mean_precision: float  # kappa: the variance within a cluster over that of the means
     concentration: float  # alpha of the Chinese restaurant process
     policy_concentration: float  # alpha_phi
 
@@ -79,10 +79,10 @@ class ClusterTarget(NamedTuple):
 
 
 class ClusterInfo(NamedTuple):
-    """What a person may want to know of a sweep."""
+    """What a person may want to know about a sweep."""
 
-    n_splits: int  # accepted ones
-    n_merges: int
+    n_splits: int  # accepted splits
+    n_merges: int  # accepted merges
     log_action_likelihood: float  # log P(u | clusters), the policies integrated out, without the weight omega
 
 
@@ -128,9 +128,9 @@ def draw_clusters(rng, clusters, n_clusters, concentration, sums, level, data):
 
 @kernel
 def deal_rows(rng, rows, first, second, choose, is_second, sums, level, data):
-    """Deal `rows` in their order to the clusters `first` and `second`, which hold a row each already.
+    """Deal `rows` in their order to the clusters `first` and `second`, which hold one row each already.
 
-    Returns the log probability of the outcome. With `choose`, `is_second` is filled in; else it is given.
+    Returns the log probability of the outcome. With `choose`, `is_second` is filled in; otherwise it is given.
     """
     log_probability = 0.0
     for i in range(len(rows)):
@@ -149,10 +149,10 @@ def deal_rows(rng, rows, first, second, choose, is_second, sums, level, data):
 
 @kernel
 def try_split_or_merge(rng, clusters, n_clusters, concentration, sums, level, data):
-    """Two random rows of one cluster propose to split it; of two clusters, to merge them (Dahl, 2005).
+    """Pick two random rows; propose to split their cluster, or to merge their two clusters (Dahl, 2005).
 
-    The rows are dealt in a random order, the same for the move and for the one that undoes it. Returns the number of
-    clusters.
+    The rows are dealt in a random order, which is the same for a move and for the one that undoes it. Returns the
+    number of clusters.
     """
     n_rows = len(clusters)
     i = int(rng.random() * n_rows)
@@ -230,7 +230,7 @@ def log_density_mean_precision(precision, arguments):
     log_density = shape * math.log(precision) - rate * precision
     variance = level.rate / level.shape
     own = make_level(
-        level.weight, variance, level.shape, precision, level.policy_concentration, len(level.shrink) - 1,
+        level.observation_weight, variance, level.shape, precision, level.policy_concentration, len(level.shrink) - 1,
         level.action_weight,
     )  # fmt: skip
     for c in range(n_clusters):
@@ -243,32 +243,33 @@ draw_slice_mean_precision = make_slice_sampler(log_density_mean_precision)
 
 
 @kernel
-def log_evidence_of_spreads(variance, shape, n_entries, qs, weight):
-    """Sum of the clusters' log evidence as far as it depends on v and a."""
+def log_evidence_of_spreads(variance, shape, n_entries, qs, observation_weight):
+    """Sum of the clusters' log evidence, as far as it depends on v and a."""
     rate = shape * variance
     log_rate = math.log(rate)
     log_gamma_shape = math.lgamma(shape)
     log_density = 0.0
     for c in range(len(qs)):
-        log_gamma = math.lgamma(shape + 0.5 * weight * n_entries[c])
-        log_density += log_marginal(weight * n_entries[c], qs[c], shape, rate, log_rate, log_gamma, log_gamma_shape)
+        n_weighted = observation_weight * n_entries[c]
+        log_gamma = math.lgamma(shape + 0.5 * observation_weight * n_entries[c])
+        log_density += log_marginal(n_weighted, qs[c], shape, rate, log_rate, log_gamma, log_gamma_shape)
     return log_density
 
 
 @kernel
 def log_density_cluster_variance(variance, arguments):
     """Log density of log v."""
-    shape, n_entries, qs, weight, prior_shape, prior_rate = arguments
+    shape, n_entries, qs, observation_weight, prior_shape, prior_rate = arguments
     prior = prior_shape * math.log(variance) - prior_rate * variance
-    return prior + log_evidence_of_spreads(variance, shape, n_entries, qs, weight)
+    return prior + log_evidence_of_spreads(variance, shape, n_entries, qs, observation_weight)
 
 
 @kernel
 def log_density_cluster_shape(shape, arguments):
     """Log density of log a."""
-    variance, n_entries, qs, weight, prior_shape, prior_rate = arguments
+    variance, n_entries, qs, observation_weight, prior_shape, prior_rate = arguments
     prior = prior_shape * math.log(shape) - prior_rate * shape
-    return prior + log_evidence_of_spreads(variance, shape, n_entries, qs, weight)
+    return prior + log_evidence_of_spreads(variance, shape, n_entries, qs, observation_weight)
 
 
 draw_slice_cluster_variance = make_slice_sampler(log_density_cluster_variance)
@@ -298,12 +299,12 @@ def draw_parameters(rng, n_clusters, sums, level, target):
     policies = np.empty((n_clusters, target.n_actions))
     for c in range(n_clusters):
         n_entries, q, _ = sum_up_cluster(c, sums, level)
-        half_weight = 0.5 * level.weight * n_entries
-        rate = level.rate + 0.5 * (max(q, 0.0) + ROUNDING * level.weight * n_entries)
-        variance = rate / rng.standard_gamma(level.shape + half_weight)
+        half_count = 0.5 * level.observation_weight * n_entries
+        rate = level.rate + 0.5 * (max(q, 0.0) + ROUNDING * level.observation_weight * n_entries)
+        variance = rate / rng.standard_gamma(level.shape + half_count)
         for d in range(n_dimensions):
             shrink = level.shrink[sums.counts[c, d]]
-            means[c, d] = level.weight * sums.totals[c, d] * shrink
+            means[c, d] = level.observation_weight * sums.totals[c, d] * shrink
             means[c, d] += math.sqrt(variance * shrink) * rng.standard_normal()
         policies[c] = draw_dirichlet(rng, level.action_weight * sums.actions[c] + level.policy_concentration)
     return means, policies
@@ -389,9 +390,9 @@ def run_sweeps_of_clusters(rng, state, observation_weights, data, target):
     return state, info
 
 
-def level_of(state, data, target) -> Level:
+def level_of(state: ClusterState, data: Demonstrations, target: ClusterTarget) -> Level:
     """What the evidence of the clusters depends on, at the full observation weight; with room for a new row."""
-    return make_level(
+    level: Level = make_level(
         target.observation_weight,
         state.noise_variance,
         state.noise_shape,
@@ -400,10 +401,11 @@ def level_of(state, data, target) -> Level:
         len(data.observations) + 1,
         target.action_weight,
     )
+    return level
 
 
-def log_joint_of_clusters(state, data, target) -> float:
-    """Log joint density of clusters and hyperparameters with the data; means, variances and policies integrated out."""
+def log_joint_of_clusters(state: ClusterState, data: Demonstrations, target: ClusterTarget) -> float:
+    """Log joint density of clusters, hyperparameters and data, with means, variances and policies integrated out."""
     n_rows, n_clusters = len(data.observations), len(state.substates)
     level = level_of(state, data, target)
     sums = collect_sums(find_clusters(state.substates), n_clusters, level, data, target)
@@ -424,7 +426,7 @@ def log_joint_of_clusters(state, data, target) -> float:
     return float(log_partition + log_observations + log_actions + log_hyper)
 
 
-def start(rng, data, target, priors):
+def start(rng: np.random.Generator, data: Demonstrations, target: ClusterTarget, priors: object) -> ClusterState:
     """Start with all rows in one cluster, and hyperparameters from the prior; the first sweep draws the rest."""
     n_rows, n_dimensions = data.observations.shape
     hyper = {
@@ -439,8 +441,16 @@ def start(rng, data, target, priors):
     )
 
 
-def run(rng, state, observation_weights, data, target):
-    return run_sweeps_of_clusters(rng, state, observation_weights, data, target)
+def run(
+    rng: np.random.Generator,
+    state: ClusterState,
+    observation_weights: np.ndarray,
+    data: Demonstrations,
+    target: ClusterTarget,
+) -> tuple[ClusterState, ClusterInfo]:
+    """Run one sweep for each observation weight."""
+    state, info = run_sweeps_of_clusters(rng, state, observation_weights, data, target)
+    return state, info
 
 
 CLUSTERS = Algorithm("run_sweeps_of_clusters", start, run, log_joint_of_clusters, state=ClusterState)
@@ -448,13 +458,13 @@ CLUSTERS = Algorithm("run_sweeps_of_clusters", start, run, log_joint_of_clusters
 
 @kernel
 def mean_parameters(n_clusters, sums, level):
-    """Posterior mean of each cluster's mean and policy given its rows."""
+    """Posterior mean of each cluster's mean and policy, given its rows."""
     n_actions = sums.actions.shape[1]
     means = np.empty((n_clusters, sums.totals.shape[1]))
     policies = np.empty((n_clusters, n_actions))
     for c in range(n_clusters):
         for d in range(means.shape[1]):
-            means[c, d] = level.weight * sums.totals[c, d] * level.shrink[sums.counts[c, d]]
+            means[c, d] = level.observation_weight * sums.totals[c, d] * level.shrink[sums.counts[c, d]]
         for u in range(n_actions):
             policies[c, u] = level.policy_concentration + level.action_weight * sums.actions[c, u]
         policies[c] /= policies[c].sum()
@@ -465,27 +475,27 @@ def mean_parameters(n_clusters, sums, level):
 def predict_from_draw(
     rows, row_splits, row_gaps, n_clusters, is_complete, concentration, sums, level, probabilities, shares
 ):
-    """Fill in P(cluster | row), the last one for a new cluster, and add to the action probabilities of each row.
+    """Fill in P(cluster | row) as `shares`, the last one for a new cluster, and add to each row's probabilities.
 
     The policy of a new cluster is the prior's, which is uniform.
     """
     n_actions = sums.actions.shape[1]
     log_gammas = make_log_gammas(is_complete, len(level.shrink) - 1, rows.shape[1], level)
-    weights = np.empty(n_clusters + 1)
+    log_weights = np.empty(n_clusters + 1)
     policies = np.full((n_clusters + 1, n_actions), 1.0 / n_actions)
     policies[:n_clusters] = mean_parameters(n_clusters, sums, level)[1]
     for n in range(len(rows)):
-        fill_log_densities(n, n_clusters, log_gammas, sums, level, rows, row_splits, row_gaps, weights)
+        fill_log_densities(n, n_clusters, log_gammas, sums, level, rows, row_splits, row_gaps, log_weights)
         largest = -math.inf
         for c in range(n_clusters + 1):
             prior = concentration if c == n_clusters else float(sums.sizes[c])
-            weights[c] += math.log(prior)
-            largest = max(largest, weights[c])
+            log_weights[c] += math.log(prior)
+            largest = max(largest, log_weights[c])
         total = 0.0
         for c in range(n_clusters + 1):
-            weights[c] = math.exp(weights[c] - largest)
-            total += weights[c]
+            shares[n, c] = math.exp(log_weights[c] - largest)
+            total += shares[n, c]
         for c in range(n_clusters + 1):
-            shares[n, c] = weights[c] / total
+            shares[n, c] /= total
             for u in range(n_actions):
                 probabilities[n, u] += shares[n, c] * policies[c, u]

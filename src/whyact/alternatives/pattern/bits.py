@@ -1,6 +1,6 @@
 """Substates that are 0 or 1, drawn in blocks: all combinations of a few bits of a row are weighed.
 
-One bit at a time would not do. Where f_1 = f_2 + f_3, a row cannot get from one way to say it to the other.
+One bit at a time is not enough. Where f_1 = f_2 + f_3, a row could not get from the one to the other two.
 """
 
 import numpy as np
@@ -8,13 +8,13 @@ import numpy as np
 from whyact.sampler.compiling import kernel
 from whyact.sampler.random_choice import draw_index
 
-# So many bits of a row are drawn together.
+# Number of bits of a row that are drawn together.
 BLOCK_SIZE = 5
 
 
 @kernel
 def shuffle_features(rng, n_features):
-    """Put the features into random order, to be cut into blocks."""
+    """A random order of the features, to be cut into blocks."""
     order = np.arange(n_features)
     for k in range(n_features - 1, 0, -1):
         other = int(rng.random() * (k + 1))
@@ -37,7 +37,7 @@ def weigh_codes(fields, products, n_bits, log_weights):
 
 @kernel
 def weigh_block_of_new_row(block, substates, projections, gram, zero_priors, scale, log_weights):
-    """Weigh all combinations of a block of bits of a new row, whose action is not known."""
+    """Fill in the log weight of all combinations of a block of bits of a new row, whose action is unknown."""
     n_bits = len(block)
     fields = np.empty(n_bits)
     products = np.empty((n_bits, n_bits))
@@ -56,8 +56,11 @@ def weigh_block_of_new_row(block, substates, projections, gram, zero_priors, sca
 
 
 @kernel
-def draw_bits_of_new_row(rng, mass, substates, projections, gram, zero_priors, scale, n_levels):
-    """Draw all bits of a new row once, a random block after the other."""
+def draw_bits_of_new_row(rng, cells, substates, projections, gram, zero_priors, scale, n_levels):
+    """Draw all bits of a new row once, one random block after the other.
+
+    The arguments are those of `draw_row`; `cells` and `n_levels` are not needed here.
+    """
     log_weights = np.empty(1 << BLOCK_SIZE)
     order = shuffle_features(rng, len(substates))
     for first in range(0, len(substates), BLOCK_SIZE):
@@ -70,7 +73,10 @@ def draw_bits_of_new_row(rng, mass, substates, projections, gram, zero_priors, s
 
 @kernel
 def climb_bits_of_new_row(rng, substates, projections, gram, zero_priors, scale, n_levels):
-    """Move to a mode of the bits' posterior: the best combination of random blocks, until nothing changes."""
+    """Move to a mode of the bits' posterior: the best combination of random blocks, until nothing changes.
+
+    The arguments are those of `climb_substates`; `n_levels` is not needed here.
+    """
     log_weights = np.empty(1 << BLOCK_SIZE)
     n_idle = 0
     for _ in range(100):

@@ -1,4 +1,7 @@
-"""What a fitted model of patterns says, in a few lines of text."""
+"""A fitted model of patterns in a few lines of text."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -7,13 +10,16 @@ from whyact.explanation.describe import find_names, say_how_many, say_looks
 N_PATTERNS = 12
 
 
-def describe_patterns(model, *, column_names=None, n_entries: int = 4) -> str:
-    """Describe each feature, and the policy of the most frequent patterns of features."""
+def describe_patterns(model: Any, *, column_names: Sequence[str] | None = None, n_entries: int = 4) -> str:
+    """Describe each feature, and the policy of the most frequent patterns of features.
+
+    `model` is a fitted `PatternPolicyClassifier`, which imports this module.
+    """
     names = find_names(model, column_names)
     aligned = model.posterior_.aligned
     lines = [say_how_many(model, "feature")]
     for k in range(model.n_components_):
-        looks = say_looks(aligned.features["mean"][k], names, n_entries)
+        looks = say_looks(aligned.features.value[k], names, n_entries)
         lines.append(
             f"  feature {k}: {looks}; in {np.mean(model.substates_[:, k] > 0):.0%} of the rows, "
             f"found in {aligned.presence[k]:.0%} of the draws"
@@ -28,6 +34,6 @@ def describe_patterns(model, *, column_names=None, n_entries: int = 4) -> str:
                 f"  pattern ({held}) -> {model.classes_[best]} with {policy[best]:.2f} ({counts.sum():.0f} actions)"
             )
         if len(model.patterns_) > N_PATTERNS:
-            lines.append(f"  and {len(model.patterns_) - N_PATTERNS} patterns more")
+            lines.append(f"  and {len(model.patterns_) - N_PATTERNS} more patterns")
     lines.append(model.posterior_.agreement())
     return "\n".join(lines)

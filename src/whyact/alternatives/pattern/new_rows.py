@@ -10,7 +10,7 @@ from whyact.sampler.new_rows import make_row_predictor
 
 
 class PatternVoices(NamedTuple):
-    """Every pattern of features in the training rows has its policy."""
+    """Every pattern of features in the training rows has its own policy."""
 
     splits: np.ndarray  # draw i has the patterns splits[i] to splits[i + 1]
     patterns: np.ndarray  # flat, K entries for each pattern of a draw with K features
@@ -20,7 +20,7 @@ class PatternVoices(NamedTuple):
 
 @kernel
 def look_up_pattern(substates, draw, first, voices, probabilities):
-    """Fill in the policy of the pattern; for one never seen the prior's, which is uniform, and then return False."""
+    """Fill in the policy of the pattern; return False if it was never seen, where it is the prior's, uniform."""
     n_features = len(substates)
     for pattern in range(voices.splits[draw], voices.splits[draw + 1]):
         start = voices.starts[draw] + (pattern - voices.splits[draw]) * n_features
@@ -41,7 +41,7 @@ predict_row_by_pattern = make_row_predictor(
 
 @kernel
 def predict_rows_by_pattern(rng, observations, missing, n_levels, n_warm, n_kept, noise_limits, draws, answers, rounds):
-    """The same, for policies of patterns."""
+    """`predict_rows_by_mixture` for policies of patterns."""
     for n in range(len(observations)):
         answers.familiarity[n] = predict_row_by_pattern(
             rng, observations[n], np.nonzero(missing[n])[0], n_levels, n_warm, n_kept, noise_limits[n],

@@ -1,9 +1,9 @@
 """The exact sampler of the unique coefficient model (Sec. 2.4): a policy for every pattern of features.
 
-Substates are 0 or 1. Which features a row holds is its pattern, and rows of the same pattern share a policy, drawn
-from a Dirichlet distribution and integrated out: an action seen c times among n rows of a pattern has the probability
-(c + alpha) / (n + U alpha). Features, noise and their hyperparameters are those of the paper's model, and so are the
-kernels that draw them; the buffet over the activations gives the number of features.
+Substates are 0 or 1. The pattern of a row is the set of features that it holds. Rows of the same pattern share a
+policy, drawn from a Dirichlet distribution and integrated out: an action seen c times among n rows of a pattern has the
+probability (c + alpha) / (n + U alpha). Features, noise and their hyperparameters are those of the paper's model, and
+so are the kernels that draw them; the buffet over the activations gives the number of features.
 
 Rows are coupled through the counts of their patterns, so the column of a newborn feature cannot be summed out row by
 row. It is proposed row by row instead, each given the rows before it; the product of the sums is the proposal's weight,
@@ -11,11 +11,12 @@ and the acceptance is exact (a birth and the death that undoes it have the same 
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from whyact.alternatives.pattern.bits import BLOCK_SIZE, shuffle_features, weigh_codes
-from whyact.model import State, log_joint_without_actions
+from whyact.model import Demonstrations, Priors, State, Target, log_joint_without_actions
 from whyact.sampler.algorithm import Algorithm
 from whyact.sampler.births import draw_empty_features, draw_weight, insert_row, remove_row
 from whyact.sampler.compiling import kernel
@@ -39,9 +40,9 @@ def leave_out(k, n_features):
 
 @kernel
 def group_rows(substates, left_out):
-    """Number the patterns of the rows: equal numbers for equal patterns. Marked features are left out of them.
+    """Number the patterns of the rows: equal numbers for equal patterns. Marked features are left out.
 
-    Returns the pattern of each row and how many there are.
+    Returns the number of each row's pattern, and how many patterns there are.
     """
     n_features, n_rows = substates.shape
     patterns = np.zeros(n_rows, np.int64)
@@ -72,7 +73,7 @@ def count_actions(patterns, n_patterns, data, target):
 
 @kernel
 def log_gain(group, code, action, counts, totals, concentration, target):
-    """Log probability of a row's action if the row joins `group` with the bits `code` of the features apart."""
+    """Log probability of a row's action if the row joins `group` with the bits `code` of the features left out."""
     if action < 0:
         return 0.0
     return log_action_gain(
@@ -82,7 +83,7 @@ def log_gain(group, code, action, counts, totals, concentration, target):
 
 @kernel
 def count_row(group, code, action, change, counts, totals):
-    """Add a row to the counts, or take it off."""
+    """Add a row to the counts (change 1), or remove it (-1)."""
     if action >= 0:
         counts[group, code, action] += change
         totals[group, code] += change
@@ -105,7 +106,7 @@ def sum_squares(substates, features, projections, gram, data):
 
 @kernel
 def choose_block_size(n_rows, n_actions):
-    """As many bits as BLOCK_SIZE, fewer where the table of counts would be very large."""
+    """BLOCK_SIZE, or less where the table of counts would be very large."""
     size = BLOCK_SIZE
     while size > 1 and (n_rows << size) * n_actions > 2**24:
         size -= 1
@@ -114,10 +115,10 @@ def choose_block_size(n_rows, n_actions):
 
 @kernel
 def draw_bits(rng, substates, features, scale, concentration, data, target):
-    """Draw all substates in place, a random block of features after the other; return the sum of squared residuals.
+    """Draw all substates in place, one random block of features after the other; return the sum of squared residuals.
 
     A row draws the bits of a block from all their combinations. While a block is drawn, the patterns of all other
-    features stay, so that a table of counts tells what a row's action says about its bits.
+    features do not change, so a table of counts tells what a row's action says about its bits.
     """
     n_features, n_rows = substates.shape
     projections = np.dot(data.observations, features.T)  # Z F'
@@ -166,7 +167,7 @@ def draw_bits(rng, substates, features, scale, concentration, data, target):
             weigh_codes(fields, products, len(block), log_weights)
             if action >= 0:
                 for code in range(n_codes):
-                    # most combinations were never seen, and all of these are alike
+                    # most combinations were never seen, and those all have the same gain
                     log_weights[code] += log_gain_unseen if totals[group, code] == 0.0 else log_action_gain(
                         counts[group, code, action], totals[group, code], target.action_weight, concentration,
                         target.n_actions,
@@ -195,7 +196,7 @@ def weigh_column(
 ):
     """Propose the column of a singleton row by row (or take it as it is), and return the log of its weight.
 
-    The weight is the ratio of the joint densities with and without the feature, over the probability to propose the
+    The weight is the ratio of the joint densities with and without the feature, over the probability of proposing the
     column. `residual` and `groups` are without the feature.
     """
     n_rows = len(column)
@@ -231,7 +232,7 @@ def weigh_column(
 
 @kernel
 def draw_births_and_deaths_of_bits(rng, substates, features, scale, state, data, target):
-    """Try births and deaths of singletons in random dimensions; return the substates, the features and two counts."""
+    """Try births and deaths of singletons in random dimensions; return substates, features, and how many of each."""
     n_rows, n_dimensions = data.observations.shape
     birth_rate = state.ibp_mass * state.ibp_concentration / (state.ibp_concentration + n_dimensions - 1)
     n_births = 0
@@ -327,24 +328,36 @@ def run_sweeps_of_patterns(rng, state, observation_weights, data, target):
     return state, info
 
 
-def log_joint_of_patterns(state, data, target) -> float:
-    """Log joint density of all variables, the policies integrated out."""
+def log_joint_of_patterns(state: State, data: Demonstrations, target: Target) -> float:
+    """Log joint density of all variables, with the policies integrated out."""
     patterns, n_patterns = group_rows(state.substates, leave_out(-1, len(state.substates)))
     counts = count_actions(patterns, n_patterns, data, target)
     log_actions = log_marginal_of_actions(target.action_weight * counts, state.policy_concentration)
     return log_joint_without_actions(state, data, target) + float(log_actions)
 
 
-def start(rng, data, target, priors):
+def start(rng: np.random.Generator, data: Demonstrations, target: Target, priors: Priors) -> State:
+    """Start as the exact sampler does, but without policies, which are integrated out."""
     state = start_from_prior(rng, data, target, priors)
     return state._replace(policies=np.empty((len(state.features), 0)))
 
 
-def run(rng, state, observation_weights, data, target):
-    return run_sweeps_of_patterns(rng, state, observation_weights, data, target)
+def run(
+    rng: np.random.Generator, state: State, observation_weights: np.ndarray, data: Demonstrations, target: Target
+) -> tuple[State, SweepInfo]:
+    """Run one sweep for each observation weight."""
+    state, info = run_sweeps_of_patterns(rng, state, observation_weights, data, target)
+    return state, info
 
 
-def merge(rng, state, data, target, between_kernels):
+def merge(
+    rng: np.random.Generator,
+    state: State,
+    data: Demonstrations,
+    target: Target,
+    between_kernels: Callable[[], None],
+) -> State:
+    """Merge features that say the same, then drop those that others can replace."""
     state = merge_features(rng, state, data, target, run, log_joint_of_patterns, between_kernels)
     return drop_features(rng, state, data, target, run, log_joint_of_patterns, between_kernels)
 

@@ -1,6 +1,6 @@
 "use strict";
-// The explorer: pick a demonstration, take it apart, and ask what the teacher would do if more or less of each feature
-// were there. Names come from anyone's data, so everything is written as text, never as markup.
+// The explorer: pick a demonstration, take it apart, and see what the teacher would do with more or less of each
+// feature. Names can come from anyone's data, so everything is written as text, never as markup.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const names = data.action_names;
@@ -11,8 +11,8 @@
   const N_COLOURS = 7;
   const N_COLUMNS_SHOWN = 16; // of observations that are drawn as bars
   const N_PANELS_SHOWN = 6; // of an observation that is drawn as images or curves
-  const N_UNSORTED = 8; // of more sliders than this, those of features that are not there are folded away
-  const N_GAPLESS = 300; // more marks than this on the timeline have no room for gaps between them
+  const N_UNSORTED = 8; // with more sliders than this, those of absent features are folded away
+  const N_GAPLESS = 300; // more marks than this on the timeline leave no room for gaps between them
   const PAUSE = 600; // milliseconds without a change before a screen reader is told
   const POSITIVE = [0, 114, 178], NEGATIVE = [213, 94, 0], UNKNOWN = [128, 128, 128];
 
@@ -33,7 +33,7 @@
     return make("span", { class: "name", title: name }, make("bdi", {}, shown));
   }
 
-  // Words that all names begin with; a name that has room for one line goes without them.
+  // Words that all names start with; a name that must fit on one line leaves them out.
   const sharedWords = (() => {
     let shared = names.length > 1 ? names[0] : "";
     while (!names.every((name) => name.startsWith(shared))) shared = shared.slice(0, -1);
@@ -154,17 +154,17 @@
       row.append(term(next, thumb(times(features[k], substate), `feature ${k} × ${places(substate)}`)));
       next = "+";
     });
-    row.append(term(next, thumb(minus(seen, sumOfFeatures(substates)), "the rest: noise, or never seen")));
+    row.append(term(next, thumb(minus(seen, sumOfFeatures(substates)), "the rest: noise, or something new")));
     const scale = data.kind === "image"
-      ? `Full colour: ${short(fullColour)}. Blue is above zero, orange below, grey was not observed.`
-      : `All curves from −${short(fullColour)} to ${short(fullColour)}.`;
+      ? `Full colour: ${short(fullColour)}. Blue is above zero, orange below; grey was not observed.`
+      : `All curves range from −${short(fullColour)} to ${short(fullColour)}.`;
     const order = data.panels.length > 1 ? ` From top to bottom: ${data.panels.slice(0, N_PANELS_SHOWN).join(", ")}.` : "";
     return make("div", {}, row, make("p", { class: "hint" }, scale + order));
   }
 
   // --- observations as stacked bars ----------------------------------------------------------------------------
 
-  // The parts with most in them get a colour each, all others share one.
+  // The largest parts get a colour each, all others share one.
   function findParts(substates) {
     const weight = (k) => substates[k] * features[k].reduce((sum, entry) => sum + Math.abs(entry), 0);
     const present = substates.map((_, k) => k).filter((k) => substates[k] > 0).sort((a, b) => weight(b) - weight(a));
@@ -184,7 +184,7 @@
   function drawStacks(substates, seen) {
     const explained = sumOfFeatures(substates);
     const parts = findParts(substates);
-    const rest = { words: "the rest, between the two: noise, or never seen", className: "part-rest" };
+    const rest = { words: "the rest, between the two: noise, or something new", className: "part-rest" };
     const strength = (d) => Math.max(Math.abs(seen[d]) || 0, Math.abs(explained[d]));
     const shown = Array.from(seen.keys()).sort((a, b) => strength(b) - strength(a)).slice(0, N_COLUMNS_SHOWN).sort((a, b) => a - b);
     const reach = shown.map((d) => stack(parts, d));
@@ -227,7 +227,7 @@
   // --- the three panels ----------------------------------------------------------------------------------------
 
   let picked = 0;
-  let imagined = []; // the substates that the sliders say
+  let imagined = []; // the substates that the sliders are set to
 
   const timeline = buildTimeline(document.getElementById("timeline"));
   const parts = buildParts(document.getElementById("parts"));
@@ -244,10 +244,10 @@
   function buildTimeline(panel) {
     const laneNames = names.length ? [...names] : ["demonstrations"];
     const hasUnknown = names.length > 0 && data.actions.includes(-1);
-    if (hasUnknown) laneNames.push("(not known)");
+    if (hasUnknown) laneNames.push("(unknown)");
     const lane = (action) => (action >= 0 ? action : laneNames.length - 1);
     const height = 16 * laneNames.length;
-    // one path a lane: thousands of single elements would be slow
+    // one path per lane: thousands of single elements would be slow
     const width = nRows > N_GAPLESS ? 1 : 0.9;
     const paths = laneNames.map((_, u) => data.actions.map((action, i) => (lane(action) === u ? `M${i} ${16 * u + 2}h${width}v12h-${width}z` : "")).join(""));
     const cursor = make("line", { class: "cursor", y1: 0, y2: height });
@@ -286,7 +286,7 @@
     const did = make("p", { class: "did" });
     const place = make("div");
     panel.append(title, did, place);
-    // what is wide needs wide thumbs to be seen at all
+    // wide pictures need wide thumbnails to be seen at all
     panel.parentElement.classList.toggle("wide", data.kind === "curve" || data.size[1] > 1.6 * data.size[0]);
     return {
       show() {
@@ -296,7 +296,7 @@
         fullColour = findLargest(seen, sumOfFeatures(substates));
         title.textContent = `Row ${data.rows[picked]}, taken apart`;
         did.textContent = "";
-        if (action >= 0) did.append("The teacher did: ", make("b", {}, make("bdi", {}, names[action])), ".");
+        if (action >= 0) did.append("The teacher's action: ", make("b", {}, make("bdi", {}, names[action])), ".");
         else if (names.length) did.append("What the teacher did here is not known.");
         place.replaceChildren(data.kind === "bars" ? drawStacks(substates, seen) : drawSum(substates, seen));
       },
@@ -304,7 +304,7 @@
   }
 
   function buildWhatIf(panel) {
-    panel.hidden = !names.length && (data.kind === "bars" || !nFeatures); // nothing would follow from a slider
+    panel.hidden = !names.length && (data.kind === "bars" || !nFeatures); // a slider would change nothing
     panel.parentElement.classList.toggle("single", panel.hidden);
     const resetButton = make("button", { type: "button", id: "reset" }, "Reset");
     const head = make("div", { class: "what-if-head screen-only" }, make("h3", { id: "what-if-title" }, "What if?"), resetButton);
@@ -314,10 +314,10 @@
     const picture = make("div", { class: "sum" });
     panel.append(head);
     resetButton.hidden = !nFeatures;
-    if (nFeatures) panel.append(make("p", { class: "hint screen-only" }, "Move a slider to change how much of a feature is there."));
+    if (nFeatures) panel.append(make("p", { class: "hint screen-only" }, "Move a slider to change how much of a feature is present."));
     if (names.length) {
-      panel.append(make("h4", {}, "What the teacher would do then"), make("ul", { class: "bars", id: "probabilities" }, ...bars.map((bar) => bar.row)),
-        make("p", { class: "hint screen-only" }, "▸ what the teacher did; upright mark: before sliders were moved."));
+      panel.append(make("h4", {}, "What the teacher would do"), make("ul", { class: "bars", id: "probabilities" }, ...bars.map((bar) => bar.row)),
+        make("p", { class: "hint screen-only" }, "▸ what the teacher did; vertical mark: before the sliders were moved."));
     }
     const list = make("ul", { class: "sliders" }, ...sliders.map((slider) => slider.item));
     const absentWords = make("summary");
@@ -335,7 +335,7 @@
       input.addEventListener("input", () => {
         imagined[k] = Number(input.value);
         show();
-        clearTimeout(timer); // a slider on the move must not flood a screen reader
+        clearTimeout(timer); // a moving slider must not flood a screen reader
         timer = setTimeout(announce, PAUSE);
       });
       return { input, output, item };
@@ -363,12 +363,12 @@
     function reset() {
       imagined = [...data.substates[picked]];
       sliders.forEach(({ input }, k) => { input.value = imagined[k]; });
-      const isFolded = (k) => nFeatures > N_UNSORTED && !(imagined[k] > 0); // else one would have to search for the others
+      const isFolded = (k) => nFeatures > N_UNSORTED && !(imagined[k] > 0); // otherwise the others would be hard to find
       list.replaceChildren(...sliders.filter((_, k) => !isFolded(k)).map(({ item }) => item));
       absentList.replaceChildren(...sliders.filter((_, k) => isFolded(k)).map(({ item }) => item));
       const nFolded = absentList.children.length;
       absent.hidden = !nFolded;
-      absentWords.textContent = `${nFolded} ${nFolded === 1 ? "feature that is" : "features that are"} not there`;
+      absentWords.textContent = `${nFolded} absent ${nFolded === 1 ? "feature" : "features"}`;
       show();
     }
 

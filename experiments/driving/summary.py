@@ -1,17 +1,19 @@
-"""Means over the runs of the driving study, beside the paper's numbers; the tables at the terminal."""
+"""Means over the runs of the driving study, beside the paper's numbers."""
 
 import math
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas
 
-from experiments.driving.study import BASELINES, RAW, make_stores, read_confusion, scene_rows
+from experiments.driving.baselines import BASELINES, RAW
+from experiments.driving.study import make_stores, read_confusion, scene_rows
 from experiments.harness.store import read_settings
 from whyact.comparison.folds import SPLITS
-from whyact.comparison.scoring import Interval, corrected_interval
+from whyact.comparison.scoring import corrected_interval
 from whyact.driving.labels import ACTIONS
+from whyact.intervals import Interval
 
 OURS = {"mmse": "ours, MMSE", "map": "ours, MAP"}
 LABELS = {
@@ -37,13 +39,13 @@ PAPER = {
 }
 
 
-class DrivingResults(NamedTuple):
+class Results(NamedTuple):
     """The rows of the study."""
 
     scenes: pandas.DataFrame  # indexed by the scene
     runs: pandas.DataFrame
     timings: pandas.DataFrame
-    settings: dict
+    settings: dict[str, Any]
 
     @property
     def names(self) -> list[str]:
@@ -51,24 +53,27 @@ class DrivingResults(NamedTuple):
         return [scene for scene in self.scenes.index if (self.runs["scene"] == scene).any()]
 
     def splits(self, scene: str) -> list[str]:
+        """Splits that have runs of a scene."""
         return [split for split in SPLITS if len(self.of(scene, split))]
 
     def of(self, scene: str, split: str) -> pandas.DataFrame:
+        """The runs of a scene and split."""
         return self.runs[(self.runs["scene"] == scene) & (self.runs["split"] == split)]
 
     def interval(self, scene: str, split: str, measure: str, minus: str | None = None) -> Interval:
-        """Mean over runs of a measure, or of what it is above another, with 95% confidence."""
+        """Mean over runs of a measure, or of its difference to another, with its 95% interval."""
         rows = self.of(scene, split)
         values = rows[measure] - (0 if minus is None else rows[minus])
         return corrected_interval(values.to_numpy(dtype=float), rows["n_train"].mean(), rows["n_test"].mean())
 
     def accuracy(self, scene: str, split: str, method: str) -> Interval:
+        """Mean accuracy of a method."""
         return self.interval(scene, split, f"accuracy_{method}")
 
     def best_baseline(self, scene: str, split: str) -> str:
-        """The one of highest mean accuracy, on either kind of observations."""
+        """The existing tool with the highest mean accuracy, on either kind of observations."""
         names = [name for name in LABELS if name not in OURS]
-        return max(names, key=lambda name: self.accuracy(scene, split, name).mean)
+        return max(names, key=lambda name: float(self.accuracy(scene, split, name).value))
 
     def actions(self, scene: str) -> list[str]:
         """Actions of a scene: those of the paper in its order, then all others."""
@@ -84,31 +89,33 @@ class DrivingResults(NamedTuple):
         return np.sum(matrices, axis=0)
 
 
-def read_driving(folder: Path) -> DrivingResults:
+def read_results(folder: Path) -> Results:
+    """The rows of a study's folder."""
     stores = {**make_stores(folder), "scenes": scene_rows(folder)}
     frames = {name: pandas.DataFrame(store.read(), columns=list(store.columns)) for name, store in stores.items()}
-    return DrivingResults(frames["scenes"].set_index("scene"), frames["runs"], frames["timings"], read_settings(folder))
+    return Results(frames["scenes"].set_index("scene"), frames["runs"], frames["timings"], read_settings(folder))
 
 
-def say(interval: Interval, spec: str = ".3f") -> str:
-    """A mean and its interval; the mean alone if runs are too few for one."""
+def say_mean(interval: Interval, spec: str = ".3f") -> str:
+    """A mean and its interval; the mean alone if there are too few runs for one."""
     if not math.isfinite(interval.low):
-        return f"{interval.mean:{spec}}"
+        return f"{interval.value:{spec}}"
     ends = spec.replace("3f", "2f")
-    return f"{interval.mean:{spec}} [{interval.low:{ends}}, {interval.high:{ends}}]"
+    return f"{interval.value:{spec}} [{interval.low:{ends}}, {interval.high:{ends}}]"
 
 
 def say_share(interval: Interval) -> str:
-    """The same for a share, which ends at 0 and 1."""
-    return say(Interval(interval.mean, *np.clip([interval.low, interval.high], 0.0, 1.0).tolist()))
+    """The same for a share, whose interval ends at 0 and 1."""
+    return say_mean(Interval(interval.value, *np.clip([interval.low, interval.high], 0.0, 1.0).tolist()))
 
 
 def say_span(values: pandas.Series) -> str:
+    """The smallest and the largest value."""
     low, high = values.min(), values.max()
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def describe_scene(results: DrivingResults, scene: str) -> str:
+def describe_scene(results: Results, scene: str) -> str:
     """What the observations of a scene are, in sentences."""
     row = results.scenes.loc[scene]
     counts = ", ".join(
@@ -118,14 +125,14 @@ def describe_scene(results: DrivingResults, scene: str) -> str:
     return (
         f"{row['n_observations']} observations of {row['n_frames']} frames; {row['n_skipped']} skipped without a "
         f"usable scan, {row['n_left_out']} left out without the frame before. Actions: {counts}. Two frames show "
-        f"relative speeds (R f_s) from {row['lateral_speed']:.1f} m/s to the side and "
+        f"relative speeds (R f_s) of at least {row['lateral_speed']:.1f} m/s to the side and "
         f"{row['longitudinal_speed']:.1f} m/s along the road. Grids are smoothed along the road (s.d. "
         f"{row['smoothing']:.2f} m), the host vehicle is marked ({row['host_height']:g} m), and the heights are taken "
         f"to the power of {row['power']:g}."
     )
 
 
-def make_lines(results: DrivingResults, scene: str) -> list[list[str]]:
+def make_lines(results: Results, scene: str) -> list[list[str]]:
     """Header and rows of a scene's table: a name, a cell for each split, and one for the paper if it has the scene."""
     splits = results.splits(scene)
     rows = [results.of(scene, split) for split in splits]
@@ -149,8 +156,8 @@ def make_lines(results: DrivingResults, scene: str) -> list[list[str]]:
     return [[*line, of_paper.get(line[0], "")] for line in lines] if paper else lines
 
 
-def list_confusions(results: DrivingResults, scene: str, rule: str) -> dict[str, tuple[list[str], np.ndarray]]:
-    """By what they are of: the actions and the counts (taken, predicted), ours and the paper's."""
+def list_confusions(results: Results, scene: str, rule: str) -> dict[str, tuple[list[str], np.ndarray]]:
+    """Confusion matrices by their titles, ours and the paper's: the actions, and the counts (taken, predicted)."""
     matrices = {
         f"{split}, {rule.upper()}": (results.actions(scene), results.confusion(scene, split, rule))
         for split in results.splits(scene)
@@ -159,22 +166,3 @@ def list_confusions(results: DrivingResults, scene: str, rule: str) -> dict[str,
     if paper:
         matrices["the paper"] = (paper.actions, paper.confusion)
     return matrices
-
-
-def make_console_tables(results: DrivingResults, scene: str) -> list:
-    """What a study prints: the scene's table, and its confusion matrices next to the paper's; fits 80 columns."""
-    from rich.columns import Columns
-    from rich.markup import escape
-    from rich.table import Table
-
-    header, *lines = make_lines(results, scene)
-    table = Table(*header)
-    for line in lines:
-        table.add_row(*map(escape, line))
-    confusions = []
-    for title, (actions, matrix) in list_confusions(results, scene, "map").items():
-        confusion = Table("taken", *actions, title=title, title_justify="left")
-        for action, row in zip(actions, matrix, strict=True):
-            confusion.add_row(action, *(str(count) for count in row))
-        confusions.append(confusion)
-    return [table, Columns(confusions, padding=(0, 2))]

@@ -1,0 +1,58 @@
+"""What a fit found, as a value: `fit` and `load` build the fitted estimator from it, and nothing else."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from whyact.sampler.draws import ChainDraws, RunEnd
+from whyact.scaling import Scaling
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """Everything that a fit found.
+
+    Attributes
+    ----------
+    parameters : dict
+        Of the estimator that was fitted.
+    columns : ndarray (D,) of str or None
+        Names of the columns of X, if they have any.
+    classes : ndarray (U,)
+        The actions, sorted; empty if none is known.
+    observations : ndarray (N, D)
+        After `scaling.scale_columns`, NaN where missing.
+    actions : ndarray (N,)
+        Index of `classes`, -1 where missing.
+    scaling : Scaling
+    target : Target
+        The distribution that was sampled.
+    chains : list of ChainDraws
+    end : RunEnd
+        Where the chains ended.
+    weight_scores : dict or None
+        Of the weights that were tried, if they were to be chosen.
+    shape : tuple of int or None
+        Axes of an observation that is a picture.
+    source : str or None
+        Where the demonstrations come from.
+    """
+
+    parameters: dict[str, Any]
+    columns: np.ndarray | None
+    classes: np.ndarray
+    observations: np.ndarray = field(repr=False)
+    actions: np.ndarray = field(repr=False)
+    scaling: Scaling = field(repr=False)
+    target: Any = field(repr=False)
+    chains: list[ChainDraws] = field(repr=False)
+    end: RunEnd = field(repr=False)
+    weight_scores: dict[Any, float] | None = None
+    shape: tuple[int, ...] | None = None
+    source: str | None = None
+
+    @property
+    def prediction_seed(self) -> int:
+        """Of the random numbers that every new row is predicted with."""
+        return self.end.entropy[-1]

@@ -1,0 +1,14 @@
+"""`whyact demo`: learn from the traffic that ships with whyact."""
+
+import re
+
+from tests.support.command_line import call
+
+
+def test_demo_shows_what_was_learned(tmp_path):
+    picture = tmp_path / "demo.png"
+    output = call("demo", "--out", picture)
+    assert "12 features explain 630 demonstrations" in output
+    assert re.search(r"Accuracy on the 210 moments of 105 episodes it has not seen: 0\.[67]", output)
+    assert f"Written: {picture}" in output
+    assert picture.read_bytes().startswith(b"\x89PNG")
