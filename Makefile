@@ -4,7 +4,7 @@ BIN := .venv/bin
 # one thread for BLAS: chains run in parallel processes, and the sums do not depend on the machine's cores
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all bench lint calibration experiment picture lock clean
+.PHONY: demo test test-all bench lint calibration experiment decisions picture lock clean
 
 .venv/installed: pyproject.toml requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "whyact needs Python 3.11 or later; set PYTHON=...")'
@@ -47,6 +47,11 @@ experiment: .venv/installed
 	$(BIN)/python -m experiments.alternatives --runs 21 --random-state 2404 --out $(RESULTS)/alternatives
 	$(BIN)/python -m experiments.page $(RESULTS)/alternatives --out docs/results/alternatives.md
 	$(BIN)/python -m experiments.page $(RESULTS)/driving --out docs/results/driving.md
+
+# real decisions of people and controllers beside existing tools; stop it at any time, the same command continues
+decisions: .venv/installed
+	$(BIN)/python -m experiments.decisions --runs 5 --random-state 6 --few-labels --out $(RESULTS)/decisions
+	$(BIN)/python -m experiments.page $(RESULTS)/decisions --out docs/results/decisions.md
 
 # the picture of the README
 picture: .venv/installed

@@ -17,7 +17,7 @@ def fit_model() -> tuple[FeaturePolicyClassifier, GroundTruth, np.random.Generat
     rng = np.random.default_rng(0)
     truth = draw_ground_truth(rng, N_FEATURES, 20, n_rows=80, n_dimensions=N_DIMENSIONS)
     model = FeaturePolicyClassifier(
-        n_burn_in=600, n_draws=200, n_chains=1, prediction="map", n_jobs=2, random_state=0
+        n_burn_in=600, n_draws=200, n_chains=1, prediction="map", n_jobs=2, random_state=0, combination="mixture"
     ).fit(truth.observations, truth.actions)
     return model, truth, rng
 

@@ -17,12 +17,18 @@ from threadpoolctl import threadpool_limits
 
 from whyact.model import Demonstrations, Priors, State, Target, make_demonstrations, make_target
 from whyact.sampler.chain import run_chains
+from whyact.sampler.exact import start_combining
 from whyact.sampler.sweep import run_sweeps
 from whyact.simulation import draw_ground_truth
 
 SIZES = ((80, 30, 9, 100), (300, 2730, 31, 100))
 
 
+COMBINATIONS: dict[str, dict[str, str | float]] = {
+    "decisiveness learned": {"decisiveness": "auto"},
+    "decisiveness 10": {"decisiveness": 10.0},
+    "product": {"combination": "product"},
+}
 Setting = tuple[np.random.Generator, State, Demonstrations, Target]
 
 
@@ -109,6 +115,19 @@ def make_products(state: State, data: Demonstrations) -> Callable[[], object]:
     return products
 
 
+def compare_combinations() -> None:
+    """A decisive mixture and a product against the plain mixture, on the same data, from the same features."""
+    for size in SIZES:
+        rng, state, data, target = settle(*size)
+        n_sweeps, n_rounds = (50, 15) if size[1] < 100 else (3, 9)
+        plain = make_sweeper(rng, state, data, target, n_sweeps)
+        for name, options in COMBINATIONS.items():
+            other = make_target(Priors(), n_actions=4, n_dimensions=size[1], n_levels=size[3], **options)
+            settled, _ = run_sweeps(rng, start_combining(state, other), np.ones(40), data, other)
+            ratio = alternate(make_sweeper(rng, settled, data, other, n_sweeps), plain, n_rounds, 1, 1)[2]
+            print(f"{name}, (N, D, K, L) = {size}: {ratio:.2f} times a sweep of the plain mixture")
+
+
 def compare_levels() -> None:
     """Ten times the levels."""
     few, many = (make_sweeper(*settle(80, 30, 9, n_levels), 50) for n_levels in (100, 1000))
@@ -167,6 +186,7 @@ def main() -> None:
         return
     with threadpool_limits(limits=1):
         compare_sizes()
+        compare_combinations()
         compare_levels()
         compare_rows()
     sys.stdout.flush()

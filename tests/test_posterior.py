@@ -73,6 +73,32 @@ def test_highest_joint_draw_ignores_the_number(posterior):
     assert posterior.traces["n_features"][posterior.best_draw()] == 2
 
 
+def test_draws_of_a_product_keep_their_base_policy_and_are_judged_by_their_density_alone():
+    """The density of a product is in log odds already; that of a mixture counts in logarithms."""
+    bases = np.array([[0.5, 0.5], [0.8, 0.2], [0.3, 0.7]])
+    policies = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.999, 0.001], [0.2, 0.8]], [[0.5, 0.5], [0.2, 0.8]]])
+    plain = make_state(FEATURES, SUBSTATES, POLICIES)
+    multiplied = plain._replace(policy_scale=1.7, base_policy=bases[0])
+    chains = {}
+    for kind, state in (("mixture", plain), ("product", multiplied)):
+        chains[kind] = ChainDraws(state, 5)
+        for i, log_joint in enumerate([-1.0, 0.0, -2.0]):
+            base_policy = bases[i] if kind == "product" else state.base_policy
+            chains[kind].append(state._replace(policies=policies[i], base_policy=base_policy), log_joint, 0.0)
+    product = chains["product"]
+    assert np.array_equal(product.vectors["base_policy"], bases)
+    assert chains["mixture"].vectors == {}
+    assert np.array_equal(product.state(1).base_policy, bases[1])
+    assert product.state(1).policy_scale == 1.7
+    assert len(chains["mixture"].state(1).base_policy) == 0
+    # the second is the densest, but not with respect to the logarithms of its policies
+    assert Posterior([product]).best_draw() == DrawId(0, 1)
+    assert Posterior([chains["mixture"]]).best_draw() != DrawId(0, 1)
+    again = ChainDraws(multiplied, 5)
+    again.extend(product)
+    assert np.array_equal(again.state(2).base_policy, bases[2])
+
+
 def test_features_are_aligned_whatever_their_order(posterior):
     aligned = posterior.align()
     assert np.allclose(aligned.presence, 1.0)

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.support.plain import PLAIN
 from whyact import FeaturePolicyClassifier
 from whyact.prediction import BLOCK_SIZE, N_KEPT, pick_draws
 
@@ -51,7 +52,9 @@ def test_one_judgement_holds_what_three_methods_say(fitted, demo, prediction):
 
 
 def test_rows_can_be_judged_without_actions(demo):
-    model = FeaturePolicyClassifier(n_burn_in=30, n_draws=20, thin=2, n_chains=1, random_state=0).fit(demo.X[:80])
+    model = FeaturePolicyClassifier(**PLAIN, n_burn_in=30, n_draws=20, thin=2, n_chains=1, random_state=0).fit(
+        demo.X[:80]
+    )
     judged = model.judge(demo.X[80:85])
     assert judged.probabilities.shape == (5, 0)
     assert judged.substates.shape == (5, model.n_components_)
@@ -106,7 +109,7 @@ import numpy as np
 from whyact import FeaturePolicyClassifier, load_demo
 demo = load_demo()
 model = FeaturePolicyClassifier(
-    n_burn_in=5, n_draws=5, n_chains=1, prediction="map", n_jobs={n_jobs}, random_state=0
+    combination="mixture", n_burn_in=5, n_draws=5, n_chains=1, prediction="map", n_jobs={n_jobs}, random_state=0
 ).fit(demo.X, demo.y)
 model.predict_proba(demo.X)
 X = np.tile(demo.X, (2000, 1))

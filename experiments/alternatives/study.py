@@ -17,6 +17,7 @@ from experiments.alternatives.demonstrations import KINDS, N_ACTIONS, OWN_MODEL,
 from experiments.harness.ground_truth import match_features
 from experiments.harness.running import Rows, run_and_store
 from experiments.harness.store import Row, RowStore, check_settings, locked, make_folder
+from experiments.simulations.study import AS_IN_THE_PAPER
 from whyact import ChainsDisagreeWarning
 from whyact.comparison import count_components
 from whyact.comparison.classifiers import tune
@@ -73,6 +74,8 @@ def fit_model(method: str, sweeps: int, random_state: int, X: np.ndarray, y: np.
     if method in SAMPLED:
         chains = {"n_burn_in": sweeps // 2, "n_draws": sweeps - sweeps // 2, "n_chains": N_CHAINS}
         candidate.estimator.set_params(**chains, random_state=random_state)
+    if method == "features":
+        candidate.estimator.set_params(**AS_IN_THE_PAPER)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ChainsDisagreeWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)  # a setting that does not converge is one that loses

@@ -26,7 +26,9 @@ OPTIONS: dict[str, Any] = {
     "n_chains": 2,
     "start": "rows",
     "max_features": 20,
+    "combination": "mixture",
     "decisiveness": 10.0,
+    "scale_columns": False,
     "max_prediction_draws": 20,  # a decision a second, five drivers, 50 episodes
 }
 # How the measures of `compare_drivers` begin in the table.

@@ -32,6 +32,9 @@ SAMPLERS = ("exact", "as-published")
 SWEEPS = {"exact": 3000, "as-published": 10_000}
 N_CHAINS = {"exact": 4, "as-published": 1}
 
+# The study is about the paper's own model: a mixture of policies as it is, of observations as they are.
+AS_IN_THE_PAPER: dict[str, Any] = {"combination": "mixture", "decisiveness": 1.0, "scale_columns": False}
+
 
 # --- one run --------------------------------------------------------------------------------------------------------
 
@@ -46,6 +49,7 @@ def make_estimator(sampler: str, sweeps: int, random_state: int) -> FeaturePolic
         thin=min(5, n_draws),
         n_chains=N_CHAINS[sampler],
         random_state=random_state,
+        **AS_IN_THE_PAPER,
     )
 
 

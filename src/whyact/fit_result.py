@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from whyact.cut_policies import CutPolicies
 from whyact.sampler.draws import ChainDraws, RunEnd
 from whyact.scaling import Scaling
 
@@ -31,6 +32,12 @@ class FitResult:
     chains : list of ChainDraws
     end : RunEnd
         Where the chains ended.
+    available : ndarray (N, U) or None
+        Which actions are available in each row; None: all.
+    cut : CutPolicies or None
+        The policies that predictions use, if they are not those of the draws.
+    choice : dict or None
+        Log score of each way to combine policies, if it was to be chosen.
     weight_scores : dict or None
         Of the weights that were tried, if they were to be chosen.
     shape : tuple of int or None
@@ -48,6 +55,9 @@ class FitResult:
     target: Any = field(repr=False)
     chains: list[ChainDraws] = field(repr=False)
     end: RunEnd = field(repr=False)
+    available: np.ndarray | None = field(default=None, repr=False)
+    cut: CutPolicies | None = field(default=None, repr=False)
+    choice: dict[str, float] | None = None
     weight_scores: dict[Any, float] | None = None
     shape: tuple[int, ...] | None = None
     source: str | None = None

@@ -7,6 +7,10 @@ with an Indian buffet process over A, exponential (or Gaussian) weights W, subst
 {0, 1/(L-1), ..., 1} under a spike and slab, and Dirichlet policies phi_k. A row without any feature has the uniform
 action distribution. Zero is not a weight, so F alone tells A and W where it matters. `simulation.py` draws from the
 model.
+
+Beyond the paper, the mixture may be raised to a power tau, the teacher's decisiveness, and policies may be multiplied
+instead of mixed: P(u | s) proportional to phi_0(u) prod_k phi_k(u)^(s_k), with phi_0 the base policy and Gaussian log
+odds. An action that is not available in a row has no probability there.
 """
 
 import math
@@ -15,9 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaln, gammaln, xlogy
+from scipy.special import betaln, gammaln, softmax, xlogy
 
 UNLIMITED = 2**31 - 1  # features
+# How the policies of the features present in a row are combined; their place here is what the kernels see.
+COMBINATIONS = ("mixture", "product")
+MIXTURE, PRODUCT = range(len(COMBINATIONS))
+LEARNED = 0.0  # in place of a decisiveness: it is drawn
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,11 @@ class Priors(PositivePairs):
         Gamma prior of alpha_phi, the symmetric Dirichlet parameter of the policies.
     sparsity : pair, default=(1, 1)
         Beta prior of theta_k, the probability that a substate of feature k is zero.
+    decisiveness : pair, default=(2, 0.1)
+        Gamma prior of tau, if it is learned: most probable at 10, between 3.6 and 47 with a probability of 90%.
+    policy_scale : pair, default=(0.5, 2)
+        Inverse Gamma prior of the variance of the log odds, where policies are multiplied. It has a heavy tail: a
+        teacher may follow a sharp rule.
 
     Examples
     --------
@@ -79,6 +92,8 @@ class Priors(PositivePairs):
     weight_scale: tuple[float, float] = (1.0, 1.0)
     policy_concentration: tuple[float, float] = (1.0, 1.0)
     sparsity: tuple[float, float] = (1.0, 1.0)
+    decisiveness: tuple[float, float] = (2.0, 0.1)
+    policy_scale: tuple[float, float] = (0.5, 2.0)
 
 
 class State(NamedTuple):
@@ -94,6 +109,9 @@ class State(NamedTuple):
     ibp_mass: float  # alpha_a
     ibp_concentration: float  # beta_a
     policy_concentration: float  # alpha_phi
+    policy_scale: float = 1.0  # variance of the log odds of a policy, where policies are multiplied
+    decisiveness: float = 1.0  # tau
+    base_policy: np.ndarray = np.zeros(0)
 
 
 class Demonstrations(NamedTuple):
@@ -107,6 +125,8 @@ class Demonstrations(NamedTuple):
     column_gaps: np.ndarray
     sum_of_squares: float  # of the observed entries
     n_observed: int  # number of observed entries
+    # whether each action is available, (N, U); (0, U) if all are in all rows
+    available: np.ndarray = np.zeros((0, 0), np.bool_)
 
 
 class Target(NamedTuple):
@@ -116,7 +136,8 @@ class Target(NamedTuple):
     n_levels: int  # L
     observation_weight: float  # zeta
     action_weight: float  # omega
-    decisiveness: float  # tau: power of the mixture of policies
+    combination: int  # MIXTURE or PRODUCT
+    decisiveness: float  # tau: power of the mixture of policies; LEARNED if it is drawn
     max_features: int  # the model given that there are at most this many
     positive: bool  # exponential weights, else Gaussian
     n_birth_tries: int  # per sweep
@@ -134,14 +155,23 @@ class Target(NamedTuple):
     policy_concentration_rate: float
     sparsity_zero: float
     sparsity_nonzero: float
+    decisiveness_shape: float
+    decisiveness_rate: float
+    policy_scale_shape: float
+    policy_scale_rate: float
 
 
 def make_demonstrations(
-    observations: ArrayLike, actions: ArrayLike, unit: float = 1.0, center: float | np.ndarray = 0.0
+    observations: ArrayLike,
+    actions: ArrayLike,
+    unit: float = 1.0,
+    center: float | np.ndarray = 0.0,
+    available: np.ndarray | None = None,
 ) -> Demonstrations:
     """Prepare observations (NaN where missing) and action indices (-1 where missing) for the kernels.
 
-    `center` is taken off the observations, then they are divided by `unit`.
+    `center` is taken off the observations, then they are divided by `unit`. `available` (N, U) tells which actions
+    there are in each row; None: all.
     """
     observations = np.array(observations, dtype=np.float64, order="C", ndmin=2)
     if np.any(center):
@@ -160,6 +190,7 @@ def make_demonstrations(
         column_gaps=column_gaps.astype(np.int64),
         sum_of_squares=float(np.vdot(observations, observations)),
         n_observed=int(missing.size - missing.sum()),
+        available=np.zeros((0, 0), np.bool_) if available is None else np.array(available, dtype=np.bool_, order="C"),
     )
 
 
@@ -171,20 +202,27 @@ def make_target(
     n_levels: int = 100,
     observation_weight: float = 1.0,
     action_weight: float | str = 1.0,
-    decisiveness: float = 1.0,
+    combination: str = "mixture",
+    decisiveness: float | str = 1.0,
     max_features: int | None = None,
     feature_values: str = "positive",
     n_birth_tries: int | None = None,
 ) -> Target:
-    """Flatten the options and the hyperpriors. The action weight may be "dimensions", the paper's D."""
-    if n_birth_tries is None:
-        n_birth_tries = min(n_dimensions, 12)
+    """Flatten the options and the hyperpriors.
+
+    The action weight may be "dimensions", the paper's D, and the decisiveness "auto", to be drawn. A product has no
+    decisiveness: the scale of its log odds is learned.
+    """
+    tau = find_decisiveness(combination, decisiveness)
+    if n_birth_tries is None:  # births that the action must accept take longer
+        n_birth_tries = min(n_dimensions, 12 if combination == "mixture" and tau == 1.0 else 6)
     return Target(
         n_actions=int(n_actions),
         n_levels=int(n_levels),
         observation_weight=float(observation_weight),
         action_weight=float(n_dimensions if action_weight == "dimensions" else action_weight),
-        decisiveness=float(decisiveness),
+        combination=COMBINATIONS.index(combination),
+        decisiveness=tau,
         max_features=UNLIMITED if max_features is None else int(max_features),
         positive=feature_values == "positive",
         n_birth_tries=int(n_birth_tries),
@@ -202,23 +240,70 @@ def make_target(
         policy_concentration_rate=priors.policy_concentration[1],
         sparsity_zero=priors.sparsity[0],
         sparsity_nonzero=priors.sparsity[1],
+        decisiveness_shape=priors.decisiveness[0],
+        decisiveness_rate=priors.decisiveness[1],
+        policy_scale_shape=priors.policy_scale[0],
+        policy_scale_rate=priors.policy_scale[1],
     )
 
 
-def action_probabilities(substates: np.ndarray, policies: np.ndarray, decisiveness: float = 1.0) -> np.ndarray:
+def find_decisiveness(combination: str, decisiveness: float | str) -> float:
+    """The decisiveness as the kernels see it."""
+    if combination == "product":
+        return 1.0
+    return LEARNED if decisiveness == "auto" else float(decisiveness)
+
+
+def action_probabilities(
+    substates: np.ndarray, policies: np.ndarray, decisiveness: float = 1.0, available: np.ndarray | None = None
+) -> np.ndarray:
     """Mixture of the policies, Eq. (model::mixture), (N, U); uniform for rows without any feature.
 
-    With another decisiveness tau than one, the mixture to the power of tau, normalised again.
+    With another decisiveness tau than one, the mixture to the power of tau, normalised again; over the actions that
+    are available (N, U), if not all are.
     """
     total = substates.sum(axis=0)[:, None]
     uniform = 1.0 / policies.shape[1]
     mixture = np.where(total > 0, substates.T @ policies / np.where(total > 0, total, 1.0), uniform)
-    return sharpen(mixture, decisiveness)
+    return sharpen(restrict(mixture, available), decisiveness)
 
 
-def sharpen(probabilities: np.ndarray, decisiveness: float) -> np.ndarray:
+def multiplied_probabilities(
+    substates: np.ndarray, policies: np.ndarray, base_policy: np.ndarray, available: np.ndarray | None = None
+) -> np.ndarray:
+    """Product of the policies, each to the power of its substate, and of the base policy, (N, U)."""
+    log_odds = center_log_odds(base_policy) + substates.T @ center_log_odds(policies)
+    if available is not None and len(available):
+        log_odds = np.where(available, log_odds, -np.inf)
+    return softmax(log_odds, axis=1)
+
+
+def center_log_odds(policies: np.ndarray) -> np.ndarray:
+    """Logarithms of probabilities, centred over the actions: eta."""
+    logs = np.log(policies)
+    return logs - logs.mean(axis=-1, keepdims=True)
+
+
+def restrict(probabilities: np.ndarray, available: np.ndarray | None) -> np.ndarray:
+    """Distributions (N, U) over what is available; uniform where the available actions have no probability."""
+    if available is None or len(available) == 0:
+        return probabilities
+    kept = np.where(available, probabilities, 0.0)
+    total = kept.sum(axis=1, keepdims=True)
+    uniform = available / np.maximum(available.sum(axis=1, keepdims=True), 1)
+    return np.where(total > 0, kept / np.where(total > 0, total, 1.0), uniform)
+
+
+def state_probabilities(state: State, target: Target, available: np.ndarray | None = None) -> np.ndarray:
+    """P(u | s_n) of every row of a state, (N, U), in the way that the target combines policies."""
+    if target.combination == PRODUCT:
+        return multiplied_probabilities(state.substates, state.policies, state.base_policy, available)
+    return action_probabilities(state.substates, state.policies, state.decisiveness, available)
+
+
+def sharpen(probabilities: np.ndarray, decisiveness: float | np.ndarray) -> np.ndarray:
     """Distributions over the last axis, to the power of tau and normalised again."""
-    if decisiveness == 1.0:
+    if np.all(decisiveness == 1.0):
         return probabilities
     powers = (probabilities / probabilities.max(axis=-1, keepdims=True)) ** decisiveness
     return powers / powers.sum(axis=-1, keepdims=True)
@@ -239,15 +324,32 @@ def log_ibp(n_active: np.ndarray, patterns: np.ndarray, n_dimensions: int, mass:
 
 def log_joint(state: State, data: Demonstrations, target: Target) -> float:
     """Log of Eq. (model::posterior), normalising constants included, with the weights zeta and omega."""
-    substates, policies = state.substates, state.policies
     known = data.actions >= 0
-    probabilities = action_probabilities(substates, policies, target.decisiveness)[known, data.actions[known]]
+    probabilities = state_probabilities(state, target, data.available)[known, data.actions[known]]
     log_actions = np.log(np.maximum(probabilities, np.finfo(float).tiny)).sum()
-
-    alpha = state.policy_concentration
-    log_policies = len(policies) * (gammaln(target.n_actions * alpha) - target.n_actions * gammaln(alpha))
-    log_policies += (alpha - 1) * np.log(policies).sum()
+    log_policies = log_of_log_odds(state, target) if target.combination == PRODUCT else log_of_policies(state, target)
     return float(log_joint_without_actions(state, data, target) + target.action_weight * log_actions + log_policies)
+
+
+def log_of_policies(state: State, target: Target) -> float:
+    """Log density of the policies under their Dirichlet, and of the decisiveness if it is drawn."""
+    alpha, n_actions = state.policy_concentration, target.n_actions
+    log_density = len(state.policies) * (gammaln(n_actions * alpha) - n_actions * gammaln(alpha))
+    log_density += (alpha - 1) * np.log(state.policies).sum()
+    if target.decisiveness == LEARNED:
+        log_density += log_gamma(state.decisiveness, target.decisiveness_shape, target.decisiveness_rate)
+    return float(log_density)
+
+
+def log_of_log_odds(state: State, target: Target) -> float:
+    """Log density of the centred log odds of all policies and the base policy, and of their variance."""
+    log_odds = center_log_odds(np.vstack([state.policies, state.base_policy]))
+    n_free = len(log_odds) * (target.n_actions - 1)
+    return float(
+        -0.5 * n_free * math.log(2 * math.pi * state.policy_scale)
+        - 0.5 * np.vdot(log_odds, log_odds) / state.policy_scale
+        + log_inverse_gamma(state.policy_scale, target.policy_scale_shape, target.policy_scale_rate)
+    )
 
 
 def log_joint_without_actions(state: State, data: Demonstrations, target: Target) -> float:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from whyact.intervals import Interval, quantile_interval
 from whyact.model import sharpen
@@ -80,8 +81,6 @@ class Posterior:
     best_is_modal : bool, default=True
         Whether the representative draw is chosen among those with the most probable number of features. If not,
         it is the paper's MAP.
-    decisiveness : float, default=1.0
-        Power of the mixture of policies.
 
     Examples
     --------
@@ -105,7 +104,6 @@ class Posterior:
         unit: float = 1.0,
         feature_values: str = "positive",
         best_is_modal: bool = True,
-        decisiveness: float = 1.0,
     ):
         if not chains or not all(len(chain) for chain in chains):
             raise ValueError("a posterior needs at least one draw in each chain.")
@@ -113,7 +111,6 @@ class Posterior:
         self.unit = unit
         self.feature_values = feature_values
         self.best_is_modal = best_is_modal
-        self.decisiveness = decisiveness
 
     @property
     def n_chains(self) -> int:
@@ -151,9 +148,23 @@ class Posterior:
         """Features as the chains hold them, in the unit of the observations."""
         return features * self.unit
 
-    def speak_alone(self, policies: np.ndarray) -> np.ndarray:
-        """What each feature makes the teacher do where no other is present: its policy, to the power of tau."""
-        return sharpen(policies, self.decisiveness)
+    @property
+    def decisiveness(self) -> float:
+        """The power tau of the mixture of policies, the geometric mean over the draws."""
+        return float(getattr(self.chosen_on_average, "decisiveness", 1.0))
+
+    def speak_alone(self, state: Any) -> np.ndarray:
+        """What each feature makes the teacher do where no other is present, (K, U)."""
+        return combine_alone(
+            state.policies, getattr(state, "decisiveness", 1.0), getattr(state, "base_policy", np.zeros(0))
+        )
+
+    def _speak_alone_in(self, chain: ChainDraws) -> np.ndarray:
+        """`speak_alone` for the features of all draws of a chain, (sum of K, U)."""
+        sizes = np.diff(chain.row_splits)
+        decisiveness = np.repeat(chain.traces.get("decisiveness", np.ones(len(chain))), sizes)[:, None]
+        base = chain.vectors.get("base_policy", np.zeros((len(chain), 0)))
+        return combine_alone(chain.policies, decisiveness, np.repeat(base, sizes, axis=0))
 
     def state(self, chain: int, draw: int) -> Any:
         """Return one draw, in the unit of the observations."""
@@ -181,8 +192,10 @@ class Posterior:
         """Log joint density with respect to the logarithms of the policies, arrays (chain, draw).
 
         The Dirichlet density of Eq. (model::posterior) has no bound as a probability goes to zero; in the
-        coordinates of log-odds it has.
+        coordinates of log-odds it has. The density of a product is in these coordinates already.
         """
+        if self.chains[0].vectors:
+            return self.traces["log_joint"]
         added = [
             np.add.reduceat(np.append(np.log(chain.policies).sum(axis=1), 0.0), chain.row_splits[:-1])
             * (np.diff(chain.row_splits) > 0)
@@ -208,6 +221,23 @@ class Posterior:
         return state._replace(
             features=state.features[order], policies=state.policies[order], substates=state.substates[order]
         )
+
+    @cached_property
+    def chosen_on_average(self) -> Any:
+        """The chosen draw, with each policy averaged over all draws of its feature, and the mean decisiveness.
+
+        One draw of the policies is noisy; given the features, their average is what MAP predicts with. Where the
+        decisiveness is fixed, as in the paper, the chosen draw stays as it is.
+        """
+        chosen, decisiveness = self.chosen, self.traces.get("decisiveness", np.ones(1))
+        if np.ptp(decisiveness) == 0:
+            return chosen
+        policies = chosen.policies.copy()
+        for k in range(len(policies)):
+            rows = [chain.policies[found == k] for chain, found in zip(self.chains, self.labels, strict=True)]
+            if sum(map(len, rows)):
+                policies[k] = np.concatenate(rows).mean(axis=0)
+        return chosen._replace(policies=policies, decisiveness=float(np.exp(np.log(decisiveness).mean())))
 
     @cached_property
     def chosen(self) -> Any:
@@ -300,6 +330,7 @@ class Posterior:
             return summary
 
         n_all = sum(len(chain) for chain in self.chains)
+        alone = {id(chain): self._speak_alone_in(chain) for chain in self.chains}
         return AlignedFeatures(
             reference=reference,
             presence=np.array([sum(np.sum(found == k) for found in labels) for k in range(n_features)]) / n_all,
@@ -308,7 +339,7 @@ class Posterior:
                 self.to_unit_of_observations(chosen.features),
                 self.to_unit_of_observations,
             ),
-            policies=summarise(lambda chain: chain.policies, self.speak_alone(chosen.policies), self.speak_alone),
+            policies=summarise(lambda chain: alone[id(chain)], self.speak_alone(chosen), lambda policies: policies),
             substates=summarise(
                 lambda chain: chain.levels, chosen.substates, lambda levels: levels * (1.0 / (chosen_levels - 1))
             ),
@@ -455,6 +486,13 @@ class Posterior:
             )
         )
         return tree
+
+
+def combine_alone(policies: np.ndarray, decisiveness: float | np.ndarray, base: np.ndarray) -> np.ndarray:
+    """Policies (K, U) of features that are alone: times the base policy of a product, or to the power of tau."""
+    if base.shape[-1]:
+        return softmax(np.log(policies) + np.log(base), axis=-1)
+    return sharpen(policies, decisiveness) if policies.shape[1] else policies
 
 
 def normalise(rows: np.ndarray) -> np.ndarray:

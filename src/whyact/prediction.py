@@ -16,7 +16,9 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
-from whyact.model import State, Target
+from whyact.cut_policies import CutPolicies
+from whyact.errors import DamagedFileError
+from whyact.model import State, Target, center_log_odds
 from whyact.posterior import DrawId, Posterior
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ class Predictor:
     """
 
     climbs_at_random = False  # whether the kernel needs random numbers also for MAP
+    draws_substates = True  # whether MMSE averages over draws of a row's substates
 
     def __init__(self, posterior: Posterior, target: Target, max_draws: int, seed: int):
         self.posterior = posterior
@@ -116,7 +119,9 @@ class Predictor:
         # numba is imported at the first prediction, not with the package
         from whyact.sampler.new_rows import MixtureVoices
 
-        return MixtureVoices(np.concatenate([state.policies for state in states]), self.target.decisiveness)
+        return MixtureVoices(
+            np.concatenate([state.policies for state in states]), np.array([state.decisiveness for state in states])
+        )
 
     @property
     def predict_rows(self) -> Callable[..., None]:
@@ -145,11 +150,11 @@ class Predictor:
     @property
     def n_rounds(self) -> int:
         """How many numbers MMSE averages for each row."""
-        return N_KEPT * (len(self.many_draws.splits) - 1)
+        return (N_KEPT if self.draws_substates else 1) * (len(self.many_draws.splits) - 1)
 
     @cached_property
     def _best_draw(self) -> "FlatDraws":
-        return self.flatten([self.posterior.chosen])
+        return self.flatten([self.posterior.chosen_on_average])
 
     def log_density(self, observations: np.ndarray) -> np.ndarray:
         """Log density of each row, its substates summed out, averaged over the draws (an estimate, see `weigh_row`).
@@ -182,16 +187,28 @@ class Predictor:
         return chi2.ppf(NOISE_QUANTILE, np.maximum(np.arange(n_dimensions + 1), 1))
 
     def predict(
-        self, observations: np.ndarray, *, one_draw: bool, maximise: bool, n_jobs: int | None = None
+        self,
+        observations: np.ndarray,
+        *,
+        one_draw: bool,
+        maximise: bool,
+        available: np.ndarray | None = None,
+        n_jobs: int | None = None,
     ) -> Prediction:
-        """Predict rows (NaN where missing), given in the unit of the observations."""
-        draws = self._best_draw if one_draw else self.many_draws
-        n_kept = 0 if maximise else N_KEPT_OF_ONE_DRAW if one_draw else N_KEPT
-        return self._run(observations, draws, n_kept, n_jobs, keep_substates=one_draw)[0]
+        """Predict rows (NaN where missing), given in the unit of the observations.
 
-    def record(self, observations: np.ndarray, *, n_jobs: int | None = None) -> tuple[Prediction, "Rounds"]:
+        `available` (N, U) tells which actions there are in each row; None: all.
+        """
+        draws = self._best_draw if one_draw else self.many_draws
+        n_kept = 0 if maximise or not self.draws_substates else N_KEPT_OF_ONE_DRAW if one_draw else N_KEPT
+        return self._run(observations, draws, n_kept, n_jobs, available, keep_substates=one_draw)[0]
+
+    def record(
+        self, observations: np.ndarray, *, available: np.ndarray | None = None, n_jobs: int | None = None
+    ) -> tuple[Prediction, "Rounds"]:
         """The MMSE prediction, as `predict` gives it, and every round that it averages over."""
-        return self._run(observations, self.many_draws, N_KEPT, n_jobs, keep_rounds=True)
+        n_kept = N_KEPT if self.draws_substates else 0
+        return self._run(observations, self.many_draws, n_kept, n_jobs, available, keep_rounds=True)
 
     def _run(
         self,
@@ -199,6 +216,7 @@ class Predictor:
         draws: "FlatDraws",
         n_kept: int,
         n_jobs: int | None,
+        available: np.ndarray | None = None,
         keep_substates: bool = False,
         keep_rounds: bool = False,
     ) -> tuple[Prediction, "Rounds"]:
@@ -220,6 +238,7 @@ class Predictor:
             np.zeros((n_recorded, max(n_kept, 1), n_features)), np.zeros((n_recorded, max(n_kept, 1), n_draws))
         )
         predict_rows, noise_limits = self.predict_rows, self._noise_limits
+        everything = np.zeros((0, 0), np.bool_)
 
         def predict_part(first: int, last: int) -> None:
             scratch = np.zeros((block_size, n_features))
@@ -231,8 +250,9 @@ class Predictor:
                         block = block._replace(substates=scratch)
                     scaled, missing = self._scale(observations[rows])
                     predict_rows(
-                        np.random.Generator(np.random.PCG64(self.seed)), scaled, missing, self.target.n_levels,
-                        n_warm, n_kept, noise_limits[(~missing).sum(axis=1)], draws, block,
+                        np.random.Generator(np.random.PCG64(self.seed)), scaled, missing,
+                        everything if available is None else available[rows], self.target.n_levels, n_warm, n_kept,
+                        noise_limits[(~missing).sum(axis=1)], draws, block,
                         Rounds(*(array[rows] for array in rounds)),
                     )  # fmt: skip
                     block.familiarity[missing.all(axis=1)] = 0.0
@@ -248,3 +268,70 @@ class Predictor:
                     joblib.delayed(predict_part)(first, last) for first, last in pairwise(borders.tolist())
                 )
         return answers, rounds
+
+
+def check_match(cut: CutPolicies, posterior: Posterior, max_draws: int) -> None:
+    """The policies for predictions must belong to the draws that predictions average over."""
+    picks = pick_draws(posterior, max_draws)
+    n_features = sum(int(posterior.traces["n_features"][pick.chain, pick.draw]) for pick in picks)
+    sizes = (len(cut.log_odds), len(cut.base), len(cut.chosen_log_odds))
+    if sizes != (n_features, len(picks), len(posterior.chosen.features)):
+        raise DamagedFileError("its policies for predictions do not match its draws")
+
+
+class ProductPredictor(Predictor):
+    """Predict with policies that are multiplied, learned from what a new row can show (`cut_policies.py`)."""
+
+    draws_substates = False
+
+    def __init__(self, posterior: Posterior, target: Target, max_draws: int, seed: int, cut: CutPolicies | None):
+        super().__init__(posterior, target, max_draws, seed)
+        self.cut = cut
+        if cut is not None:
+            check_match(cut, posterior, max_draws)
+
+    @property
+    def predict_rows(self) -> Callable[..., None]:
+        """The kernel that multiplies policies."""
+        # numba is imported at the first prediction, not with the package
+        from whyact.sampler.new_rows import predict_rows_by_product
+
+        return predict_rows_by_product
+
+    def find_voices(self, states: list[State]) -> Any:
+        """As the sampler has drawn them, without the cut; draws of a mixture have no base policy."""
+        # numba is imported at the first prediction, not with the package
+        from whyact.sampler.new_rows import ProductVoices
+
+        uniform = np.ones(self.target.n_actions)
+        bases = [state.base_policy if len(state.base_policy) else uniform for state in states]
+        log_odds = np.concatenate([center_log_odds(state.policies) for state in states])
+        return ProductVoices(log_odds, np.stack([center_log_odds(base) for base in bases]))
+
+    @cached_property
+    def many_draws(self) -> "FlatDraws":
+        """The draws that MMSE averages over."""
+        draws = self.flatten(spread_over_chains(self.posterior, self.max_draws))
+        if self.cut is None:
+            return draws
+        return draws._replace(voices=draws.voices._replace(log_odds=self.cut.log_odds, base=self.cut.base))
+
+    @cached_property
+    def _best_draw(self) -> "FlatDraws":
+        draws = self.flatten([self.posterior.chosen_on_average])
+        if self.cut is None:
+            return draws
+        return draws._replace(
+            voices=draws.voices._replace(log_odds=self.cut.chosen_log_odds, base=self.cut.chosen_base[None])
+        )
+
+    def with_cut(self, cut: CutPolicies) -> "ProductPredictor":
+        """The same, with policies for predictions."""
+        return ProductPredictor(self.posterior, self.target, self.max_draws, self.seed, cut)
+
+    def find_amounts(self, observations: np.ndarray, n_jobs: int | None = None) -> tuple[list[np.ndarray], np.ndarray]:
+        """What rows show of the features of each draw, and of the chosen one, (N, K) each."""
+        _, rounds = self.record(observations, n_jobs=n_jobs)
+        amounts = [rounds.substates[:, 0, first:last] for first, last in pairwise(self.many_draws.splits.tolist())]
+        chosen = self.predict(observations, one_draw=True, maximise=True, n_jobs=n_jobs)
+        return amounts, chosen.substates

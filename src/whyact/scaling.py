@@ -5,16 +5,31 @@ what a fitted model keeps as `observations_`, and features and noise are given b
 taken off and all entries are divided by one unit, because the priors are not free of a unit.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from whyact.model import Demonstrations, make_demonstrations
+from whyact.model import Demonstrations, Priors, make_demonstrations
 
 # Observations are brought to this root mean square before sampling. The priors of Table 1 expect a noise variance near
 # 0.001, which at a root mean square of one is the opinion that the signal-to-noise ratio is 30 dB. At a quarter they
 # leave 10 dB as plausible as 30 dB.
 ROOT_MEAN_SQUARE = 0.25
+
+# Columns are taken for quantities of different kinds if their ranges differ by more than these factors, the largest
+# from the smallest, or the ninth decile from the first; if this share of the wide ones keeps away from zero; or if
+# nearly all go far below it. Sums of positive features with noise do neither.
+LARGEST_RATIO = 100.0
+RATIO_OF_DECILES = 20.0
+SHARE_ABOVE_ZERO = 0.2
+SHARE_BELOW_ZERO = 0.8
+FAR_FROM_ZERO = 0.4  # of the range
+WIDE = 0.2  # of the ninth decile of the ranges
+NEARLY_CENTRED = 0.25  # how far the middle may be from zero, in ranges
+# Real tables hold whole numbers, multiples and zeros, which features of their own could explain without any noise.
+# With scaled columns the noise is therefore held at this share of a column's range, by a sharp prior.
+TOLERANCE = 0.05
+SHARPNESS = 1e6  # the noise prior's shape: worth twice as many entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +72,15 @@ class Scaling:
         """The inverse of `scale_columns`."""
         return observations if self.column_range is None else observations * self.column_range + self.column_low
 
-    def to_sampler(self, observations: np.ndarray, actions: np.ndarray | None = None) -> Demonstrations:
-        """What `observations_` holds (NaN where missing), and indices of actions if known, as the sampler sees them."""
+    def to_sampler(
+        self, observations: np.ndarray, actions: np.ndarray | None = None, available: np.ndarray | None = None
+    ) -> Demonstrations:
+        """What `observations_` holds (NaN where missing), and indices of actions if known, as the sampler sees them.
+
+        `available` (N, U) tells which actions there are in each row; None: all.
+        """
         actions = np.full(len(observations), -1) if actions is None else actions
-        return make_demonstrations(observations, actions, self.unit, self.center)
+        return make_demonstrations(observations, actions, self.unit, self.center, available)
 
     def range_of_columns(self, n_columns: int) -> np.ndarray:
         """The unit of `observations_` in that of X, column by column, (D,)."""
@@ -72,6 +92,32 @@ def scale_by_range(X: np.ndarray) -> Scaling:
     low = np.nanmin(X, axis=0)
     spread = np.nanmax(X, axis=0) - low
     return Scaling(column_low=low, column_range=np.where(spread > 0, spread, 1.0))
+
+
+def columns_differ(X: np.ndarray) -> bool:
+    """Whether the columns look like quantities of different kinds, as in a table, and not like one kind of signal."""
+    low = np.nanmin(X, axis=0)
+    spread = np.nanmax(X, axis=0) - low
+    low, spread = low[spread > 0], spread[spread > 0]
+    if not len(spread):
+        return False
+    first, ninth = np.quantile(spread, (0.1, 0.9))
+    from_zero = (low / spread)[spread >= WIDE * ninth]
+    # columns around zero may hold nothing but noise
+    smallest = spread[np.abs(low / spread + 0.5) > NEARLY_CENTRED].min(initial=spread.max())
+    return bool(
+        spread.max() > LARGEST_RATIO * smallest
+        or ninth > RATIO_OF_DECILES * first
+        or np.mean(from_zero > FAR_FROM_ZERO) >= SHARE_ABOVE_ZERO
+        or np.mean(from_zero < -FAR_FROM_ZERO) >= SHARE_BELOW_ZERO
+    )
+
+
+def hold_noise(priors: Priors, scaling: Scaling) -> Priors:
+    """Priors under which the noise is TOLERANCE of a column's range."""
+    variance = (TOLERANCE / scaling.unit) ** 2
+    sharper = 100 * SHARPNESS
+    return replace(priors, noise_shape=(SHARPNESS, 1.0), noise_rate=(sharper, sharper / (SHARPNESS * variance)))
 
 
 def find_unit(X: np.ndarray, root_mean_square: float = ROOT_MEAN_SQUARE) -> float:

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
-from whyact.model import Priors, State, action_probabilities
+from whyact.model import Priors, State, action_probabilities, multiplied_probabilities
 
 N_TRAIN = 80  # rows of the design to learn from; the others are for prediction
 # The paper says that one action has high probability, and that policies are deterministic; how high is left open.
@@ -88,7 +89,8 @@ def simulate(
     priors: Priors | None = None,
     n_levels: int = 100,
     feature_values: str = "positive",
-    decisiveness: float = 1.0,
+    combination: str = "mixture",
+    decisiveness: float | str = 1.0,
     **given: Any,
 ) -> Simulation:
     """Draw from the generative process: everything, or the rest given some of it.
@@ -104,8 +106,10 @@ def simulate(
         Number of values on the grid of the substates.
     feature_values : {"positive", "real"}, default="positive"
         Whether the weights of features are exponential or Gaussian.
-    decisiveness : float, default=1.0
-        Power of the mixture of policies.
+    combination : {"mixture", "product"}, default="mixture"
+        How the policies of the features in a row are combined.
+    decisiveness : float or "auto", default=1.0
+        Power of the mixture of policies; "auto" draws it from its prior.
     **given
         Any field of `State`; each other variable is drawn from its distribution given its parents.
 
@@ -140,13 +144,37 @@ def simulate(
         if "substates" in given
         else draw_substates_from_prior(rng, len(features), n_rows, n_levels, priors.sparsity)
     )
-    policies = (
-        np.asarray(given["policies"], dtype=float)
-        if "policies" in given
-        else draw_policies_from_prior(rng, len(features), n_actions, hyper["policy_concentration"])
-    )
-    state = State(substates=substates, features=features, policies=policies, **hyper)
-    return Simulation(state, *simulate_data(rng, state, decisiveness))
+    if combination == "product":
+        policies, extra = draw_product_from_prior(rng, len(features), n_actions, priors, given)
+    else:
+        policies = (
+            np.asarray(given["policies"], dtype=float)
+            if "policies" in given
+            else draw_policies_from_prior(rng, len(features), n_actions, hyper["policy_concentration"])
+        )
+        extra = {"decisiveness": draw_decisiveness_from_prior(rng, priors, decisiveness)}
+    state = State(substates=substates, features=features, policies=policies, **hyper | extra)
+    return Simulation(state, *simulate_data(rng, state))
+
+
+def draw_decisiveness_from_prior(rng: np.random.Generator, priors: Priors, decisiveness: float | str) -> float:
+    """The decisiveness, drawn if it is to be learned."""
+    if decisiveness != "auto":
+        return float(decisiveness)
+    shape, rate = priors.decisiveness
+    return float(rng.gamma(shape) / rate)
+
+
+def draw_product_from_prior(
+    rng: np.random.Generator, n_features: int, n_actions: int, priors: Priors, given: dict[str, Any]
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Policies (K, U) with Gaussian log odds, and the base policy and the variance that belong to them."""
+    shape, rate = priors.policy_scale
+    scale = float(given.get("policy_scale", rate / max(rng.gamma(shape), np.finfo(float).tiny)))
+    drawn = softmax(math.sqrt(scale) * rng.standard_normal((n_features + 1, n_actions)), axis=1)
+    drawn = np.maximum(drawn, 1e-290)
+    policies = np.asarray(given.get("policies", drawn[:-1]), dtype=float)
+    return policies, {"policy_scale": scale, "base_policy": np.asarray(given.get("base_policy", drawn[-1]))}
 
 
 def draw_policies_from_prior(rng: np.random.Generator, n_features: int, n_actions: int, alpha: float) -> np.ndarray:
@@ -157,11 +185,15 @@ def draw_policies_from_prior(rng: np.random.Generator, n_features: int, n_action
     return np.maximum(policies / policies.sum(axis=1, keepdims=True), 1e-290)
 
 
-def simulate_data(rng: np.random.Generator, state: State, decisiveness: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Draw observations and actions given all latent variables."""
+def simulate_data(rng: np.random.Generator, state: State) -> tuple[np.ndarray, np.ndarray]:
+    """Draw observations and actions given all latent variables; with a base policy, policies are multiplied."""
     mean = state.substates.T @ state.features
     observations = mean + math.sqrt(state.noise_variance) * rng.standard_normal(mean.shape)
-    cumulative = np.cumsum(action_probabilities(state.substates, state.policies, decisiveness), axis=1)
+    if len(state.base_policy):
+        probabilities = multiplied_probabilities(state.substates, state.policies, state.base_policy)
+    else:
+        probabilities = action_probabilities(state.substates, state.policies, state.decisiveness)
+    cumulative = np.cumsum(probabilities, axis=1)
     cumulative[:, -1] = 1.0
     actions = (rng.random((len(mean), 1)) >= cumulative).sum(axis=1)
     return observations, actions

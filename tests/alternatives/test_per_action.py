@@ -9,6 +9,7 @@ import pytest
 from scipy.special import logsumexp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from tests.support.plain import PLAIN
 from tests.support.statistics import Z_LIMIT
 from whyact import FeaturePolicyClassifier, Priors
 from whyact.alternatives.per_action import PerActionFeaturesClassifier
@@ -66,7 +67,13 @@ def test_groups_learn_as_the_model_does_from_their_rows_alone(fitted):
     model, X, y, _ = fitted
     group = model.estimators_[1]
     alone = FeaturePolicyClassifier(
-        n_burn_in=400, n_draws=200, n_chains=2, unit=model.unit_, action_weight=0.0, random_state=group.random_state
+        **PLAIN,
+        n_burn_in=400,
+        n_draws=200,
+        n_chains=2,
+        unit=model.unit_,
+        action_weight=0.0,
+        random_state=group.random_state,
     ).fit(X[:60][y[:60] == "go"])
     np.testing.assert_array_equal(alone.components_, group.components_)
 

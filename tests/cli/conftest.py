@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from tests.support.command_line import QUICK, call
+from tests.cli.quick import QUICK
+from tests.support.command_line import call
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ def test_demo_shows_what_was_learned(tmp_path):
     picture = tmp_path / "demo.png"
     output = call("demo", "--out", picture)
     assert "12 features explain 630 demonstrations" in output
-    assert re.search(r"Accuracy on the 210 moments of 105 episodes it has not seen: 0\.[67]", output)
+    accuracy = re.search(r"Accuracy on the 210 moments of 105 episodes it has not seen: (0\.\d\d) ", output)
+    assert float(accuracy[1]) >= 0.76
     assert f"Written: {picture}" in output
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -23,15 +23,17 @@ EXAMPLES = {
     "action": ("kind", "kind"),
     "columns": ('alcohol, "a,b"', ["alcohol", "a,b"]),
     "ignore": ("", [""]),
+    "available": ("car=CAR_AV, bus = BUS_AV", {"car": "CAR_AV", "bus": "BUS_AV"}),
     "missing_action": ("?", "?"),
     "shape": ("2,3x4", (2, 3, 4)),
     "feature_values": ("real", "real"),
     "max_features": ("7", 7),
+    "combination": ("product", "product"),
     "decisiveness": ("10", 10.0),
     "action_weight": ("dimensions", "dimensions"),
     "observation_weight": ("0.3", 0.3),
     "unit": ("2", 2.0),
-    "scale_columns": (None, True),
+    "scale_columns": ("yes", True),
     "n_levels": ("50", 50),
     "priors": ("ibp_mass=2,5", Priors(ibp_mass=(2.0, 5.0))),
     "n_burn_in": ("0", 0),
@@ -91,8 +93,6 @@ def test_defaults_are_those_of_the_estimator(name):
         assert ROWS[name].default == str(OWN_DEFAULTS[name])
     elif default is None:
         assert ROWS[name].default == NONE_IN_WORDS.get(name, str(LENGTH.get(name)))
-    elif isinstance(default, bool):
-        assert ROWS[name].default == ("yes" if default else "no")
     else:
         assert ROWS[name].default == (f"{default:g}" if isinstance(default, float) else str(default))
 
@@ -122,10 +122,24 @@ def test_every_option_is_tried():
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_options_reach_the_run(merged, name):
     text, value = EXAMPLES[name]
-    result = invoke("fit", "d.csv", "-o", "m.nc", ROWS[name].option, *([] if text is None else [text]))
+    result = invoke("fit", "d.csv", "-o", "m.nc", ROWS[name].option, text)
     assert isinstance(result.exception, Reached), result.output
     assert merged[name] == value
     assert type(merged[name]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "value"),
+    [
+        ("--scale-columns", "no", False),
+        ("--scale-columns", "auto", "auto"),
+        ("--decisiveness", "auto", "auto"),
+        ("--available", '"a, b=c, d"', {"a, b": "c, d"}),
+    ],
+)
+def test_words_mean_what_they_say(merged, option, text, value):
+    assert isinstance(invoke("fit", "d.csv", "-o", "m.nc", option, text).exception, Reached)
+    assert merged[option[2:].replace("-", "_")] == value
 
 
 def test_the_command_line_wins_over_the_file(merged, tmp_path):

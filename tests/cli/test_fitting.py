@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 import whyact
-from tests.support.command_line import QUICK, call, invoke, run, said
+from tests.cli.quick import PAPER, QUICK
+from tests.support.command_line import call, invoke, run, said
 from whyact import FeaturePolicyClassifier, cli
 from whyact.estimators import fit_in_folder
 from whyact.estimators.inputs import code_actions
@@ -43,7 +44,8 @@ def wait_until(happened):
 
 def test_a_model_is_what_python_would_have_fitted(folder):
     table = pd.read_csv(folder / "demos.csv")
-    model = FeaturePolicyClassifier(n_burn_in=40, n_draws=40, n_chains=2, random_state=0)
+    paper = {"combination": "mixture", "decisiveness": 1.0, "scale_columns": False}
+    model = FeaturePolicyClassifier(n_burn_in=40, n_draws=40, n_chains=2, random_state=0, **paper)
     model.fit(table.drop(columns="kind"), [None if pd.isna(kind) else kind for kind in table["kind"]])
     loaded = whyact.load(folder / "model.nc")
     assert list(loaded.feature_names_in_) == list(table.columns[1:])
@@ -59,6 +61,17 @@ def test_fit_says_what_it_reads_and_finds(folder, tmp_path):
     assert "13 observed columns; actions: class_1 (" in out
     assert "demonstrations (P(K = " in out
     assert "Written: " in out
+
+
+def test_scaling_is_advised_only_where_it_was_refused(folder, tmp_path):
+    table = pd.read_csv(folder / "demos.csv")
+    table["proline"] *= 1000
+    table.to_csv(tmp_path / "d.csv", index=False)
+    for given in ("no", "yes", "auto"):
+        arguments = ["--action", "kind", "-o", tmp_path / f"{given}.nc", *QUICK[:-1], "--scale-columns", given]
+        out = call("fit", tmp_path / "d.csv", *arguments)
+        assert ("--scale-columns yes brings all of them to the same range" in out) == (given == "no")
+        assert hasattr(whyact.load(tmp_path / f"{given}.nc"), "column_range_") == (given != "no")
 
 
 def test_options_reach_the_model(folder, tmp_path):
@@ -107,6 +120,31 @@ def test_features_without_actions(folder, tmp_path):
         (["demos.csv", "--action", "kind", "--config", "bad.toml"], r"bad\.toml: .*'n_chain', did you mean 'n_chains'"),
         (["demos.csv", "--action", "kind", "--shape", "3,3"], "--shape: 3 x 3 is 9, but there are 13 observed columns"),
         (["demos.csv", "--action", "kind", "--shape", "three"], "--shape: 'three' is not two or more sizes"),
+        (
+            ["demos.csv", "--action", "kind", "--combination", "sum"],
+            "--combination: 'sum' is not 'auto' or 'mixture' or",
+        ),
+        (
+            ["demos.csv", "--action", "kind", "--decisiveness", "0"],
+            "--decisiveness: 0.0 is not a finite number above 0",
+        ),
+        (["demos.csv", "--action", "kind", "--scale-columns", "1"], "--scale-columns: '1' is not auto, yes or no"),
+        (
+            ["demos.csv", "--action", "kind", "--available", "class_0"],
+            "--available: 'class_0' is not an action and its",
+        ),
+        (["demos.csv", "--action", "kind", "--available", ""], "--available: name actions and their columns"),
+        (["demos.csv", "--action", "kind", "--available", "a=hue,a=hue"], "--available: the action 'a' is named twice"),
+        (
+            ["demos.csv", "--action", "kind", "--available", "a=heu"],
+            "--available: demos.csv has no column 'heu', did you",
+        ),
+        (["demos.csv", "--action", "kind", "--available", "a=kind"], "--available: the column 'kind' holds the action"),
+        (
+            ["demos.csv", "--action", "kind", "--available", "a=hue"],
+            r"'hue' of demos\.csv holds '0\.\d+' in row 1, not 0",
+        ),
+        (["demos.csv", "--no-action", "--available", "a=hue"], "--available: there are no actions"),
         (["demos.csv", "--action", "kind", "--start", "row"], "--start: 'row' is not 'prior' or 'rows'"),
         (["demos.csv", "--action", "kind", "--checkpoint-every", "-1"], "--checkpoint-every: -1.0 is not"),
         (["demos.csv", "--action", "kind", "--checkpoint-every", "inf"], "--checkpoint-every: inf is not"),
@@ -173,7 +211,9 @@ def test_outputs_are_checked_before_the_work(folder, tmp_path):
 
 
 def test_a_killed_fit_is_resumed_to_the_same_file(folder, tmp_path):
-    arguments = ["--action", "kind", "--n-burn-in", "300", "--n-draws", "100", "--checkpoint-every", "0.2", "-q"]
+    arguments = [
+        "--action", "kind", *PAPER, "--n-burn-in", "300", "--n-draws", "100", "--checkpoint-every", "0.2", "-q",
+    ]  # fmt: skip
     call("fit", folder / "demos.csv", "-o", tmp_path / "straight.nc", *arguments, "--n-jobs", "1")
     # its idle workers would hold a pipe open for minutes
     process = start_fit(folder / "demos.csv", tmp_path / "killed.nc", *arguments, stderr=subprocess.DEVNULL)
@@ -210,7 +250,9 @@ def test_a_full_disk_at_the_end_keeps_the_run(folder, tmp_path, monkeypatch):
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_fit_continues_from_where_it_was(folder, tmp_path, signal_number):
     """Long before its first checkpoint is due."""
-    arguments = ["--action", "kind", "--n-burn-in", "100", "--n-draws", "20000", "--n-chains", "2", "--n-jobs", "1"]
+    arguments = [
+        "--action", "kind", *PAPER, "--n-burn-in", "100", "--n-draws", "20000", "--n-chains", "2", "--n-jobs", "1",
+    ]  # fmt: skip
     with open(tmp_path / "log", "w") as log:
         process = start_fit(folder / "demos.csv", tmp_path / "m.nc", *arguments, stderr=log)
         wait_until(lambda: "sweeps" in (tmp_path / "log").read_text())
@@ -238,7 +280,7 @@ def test_resume_beside_a_running_fit_takes_nothing_away(folder, tmp_path):
     X = table.drop(columns="kind")
     classes, actions = code_actions(table["kind"], len(table))
     run_folder = tmp_path / "m.nc.run"
-    parameters = {"n_burn_in": 5, "n_draws": 5}
+    parameters = {"n_burn_in": 5, "n_draws": 5, "combination": "mixture"}
     begin_run(run_folder, Run(parameters, X.to_numpy(), X.columns, classes, actions, None, 60, "d.csv"))
     lock = lock_file(run_folder / LOCK_FILE)
     result = invoke("resume", run_folder, "-q")

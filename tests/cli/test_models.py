@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import whyact
-from tests.support.command_line import QUICK, call, invoke, run, said
+from tests.cli.quick import QUICK
+from tests.support.command_line import call, invoke, run, said
 from whyact.report import summarise
 from whyact.storage.netcdf import read_netcdf
 
@@ -123,7 +124,7 @@ def test_an_action_may_be_a_number_here_and_text_there(tmp_path, demo):
 
 
 def test_a_report_of_scaled_columns_predicts_what_the_model_does(folder, tmp_path):
-    call("fit", folder / "demos.csv", "--action", "kind", "-o", tmp_path / "m.nc", *QUICK, "--scale-columns")
+    call("fit", folder / "demos.csv", "--action", "kind", "-o", tmp_path / "m.nc", *QUICK, "--scale-columns", "yes")
     model = whyact.load(tmp_path / "m.nc")
     table = pd.read_csv(folder / "demos.csv")
     known = table["kind"].notna()
@@ -142,6 +143,34 @@ def test_info_says_what_is_in_a_file(folder):
     result = invoke("info", folder / "demos.csv")
     assert result.exit_code == 2
     assert "is not a whyact model" in said(result)
+
+
+def test_info_says_how_policies_are_combined_and_why(folder, tmp_path):
+    paper = "combination:  mixture, as given; decisiveness 1\n"
+    assert paper in call("info", folder / "model.nc")
+    chosen = ["--combination", "auto", "--decisiveness", "auto", "--scale-columns", "auto"]
+    call("fit", folder / "demos.csv", "--action", "kind", "-o", tmp_path / "m.nc", *QUICK, *chosen)
+    model = whyact.load(tmp_path / "m.nc")
+    scores = model.combination_scores_
+    assert (
+        f"combination:  {model.combination_}, the better one at predicting hidden actions (log score: mixture "
+        f"{scores['mixture']:.3f}, product {scores['product']:.3f})"
+    ) in call("info", tmp_path / "m.nc")
+    assert hasattr(model, "column_range_")
+    table = pd.read_csv(folder / "new.csv")
+    call("predict", tmp_path / "m.nc", folder / "new.csv", "-o", tmp_path / "p.csv")
+    actions = pd.read_csv(tmp_path / "p.csv")["action"]
+    assert actions.tolist() == model.predict(table[model.feature_names_in_]).tolist()
+
+
+def test_info_says_what_was_learned_of_the_mixture(folder, tmp_path):
+    mixed = ["--decisiveness", "auto"]
+    call("fit", folder / "demos.csv", "--action", "kind", "-o", tmp_path / "m.nc", *QUICK, *mixed)
+    found = whyact.load(tmp_path / "m.nc").decisiveness_
+    assert f"combination:  mixture, as given; decisiveness {found:.3g}, learned\n" in call("info", tmp_path / "m.nc")
+    published = ["--sampler", "as-published", "--combination", "auto"]
+    call("fit", folder / "demos.csv", "--action", "kind", "-o", tmp_path / "p.nc", *QUICK, *published)
+    assert "combination:  mixture, as published; decisiveness 1\n" in call("info", tmp_path / "p.nc")
 
 
 def test_settings_in_the_file_are_plain(folder):

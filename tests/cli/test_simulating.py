@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.support.command_line import QUICK, call, invoke, said
+from tests.cli.quick import QUICK
+from tests.support.command_line import call, invoke, said
 
 
 def test_simulated_demonstrations_can_be_fitted(tmp_path):

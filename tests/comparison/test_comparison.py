@@ -334,14 +334,20 @@ def test_data_frames_keep_their_names(rows):
 def test_every_known_model_can_be_made(name):
     estimator = CONTESTANTS[name].make().estimator
     assert hasattr(estimator, "predict_proba")
-    assert make_model(name, name).is_sampler == (name in ("features", "patterns", "clusters", "per-action"))
+    is_sampler = name.startswith("features") or name in ("patterns", "clusters", "per-action")
+    assert make_model(name, name).is_sampler == is_sampler
     assert make_model(name, name).label == CONTESTANTS[name].label
 
 
 def test_every_known_model_is_in_the_help():
     words = re.findall(r"[\w-]+", re.sub(r"[│\s]+", " ", runner.invoke(app, ["compare", "--help"]).output))
     assert set(CONTESTANTS) <= set(words)
-    assert set(CONTESTANTS) - set(DEFAULT) == {"simplex", "lda", "mlp"}
+    assert set(CONTESTANTS) - set(DEFAULT) == {"features-mixture", "features-product", "simplex", "lda", "mlp"}
+
+
+def test_features_combine_policies_as_their_names_say():
+    ways = {name: CONTESTANTS[name].make().estimator.combination for name in CONTESTANTS if name.startswith("features")}
+    assert ways == {"features": "auto", "features-mixture": "mixture", "features-product": "product"}
 
 
 # --- troubles -------------------------------------------------------------------------------------------------------
@@ -432,7 +438,7 @@ def test_columns_are_scaled_on_demand(rows):
     X, y = rows
     sizes = np.array([1.0, 1.0, 1000.0, 1.0])
     advice = "The columns of X differ in scale by a factor of"
-    short = FeaturePolicyClassifier(n_burn_in=10, n_draws=10, n_chains=1)
+    short = FeaturePolicyClassifier(n_burn_in=10, n_draws=10, n_chains=1, combination="mixture", scale_columns=False)
     plain = compare(X * sizes, y, models={"own": short}, splits=["random"], n_folds=2)
     assert plain.notes[0].startswith(advice)
     assert "one noise for all columns (own)" in plain.notes[0]
@@ -448,6 +454,15 @@ def test_a_scaled_sampler_is_still_one():
     scaled, _ = scale_if_asked({"clusters": make_model("clusters", "clusters")}, np.eye(3), True)
     assert scaled["clusters"].is_sampler
     assert shorten(scaled["clusters"].candidate.estimator)[-1].n_burn_in == 1  # the shortest fit that compiles
+
+
+def test_a_model_that_scales_by_itself_is_left_alone(rows):
+    models = {name: make_model(name, name) for name in ("features", "features-product", "clusters", "lr")}
+    scaled, _ = scale_if_asked(models, rows[0], True)
+    assert [name for name in models if scaled[name] is models[name]] == ["features", "features-product"]
+    assert list(scaled) == list(models)
+    _, [advice] = scale_if_asked(models, rows[0] * [1, 1, 1000, 1], False)
+    assert "one noise for all columns (clusters)" in advice
 
 
 class SpySampler(Spy):

@@ -19,17 +19,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from tests.support.plain import PLAIN
 from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier, Priors, simulate
 from whyact.simulation import simulate_data
 
-QUICK = {"n_burn_in": 30, "n_draws": 20, "thin": 2, "n_chains": 1, "random_state": 0}
+QUICK = {**PLAIN, "n_burn_in": 30, "n_draws": 20, "thin": 2, "n_chains": 1, "random_state": 0}
 
 
 @parametrize_with_checks(
     [
-        FeaturePolicyClassifier(n_burn_in=60, n_draws=40, thin=10, n_chains=2),
-        FeaturePolicyClassifier(n_burn_in=300, n_draws=200, thin=50, n_chains=2, feature_values="real"),
-        FeaturePolicyClassifier(n_burn_in=60, n_draws=40, thin=10, n_chains=1, prediction="map"),
+        FeaturePolicyClassifier(**PLAIN, n_burn_in=60, n_draws=40, thin=10, n_chains=2),
+        FeaturePolicyClassifier(**PLAIN, n_burn_in=300, n_draws=200, thin=50, n_chains=2, feature_values="real"),
+        FeaturePolicyClassifier(**PLAIN, n_burn_in=60, n_draws=40, thin=10, n_chains=1, prediction="map"),
     ]
 )
 @pytest.mark.filterwarnings("ignore")
@@ -83,7 +84,7 @@ def test_confidence_is_honest(demo):
         policy_concentration=0.3,
     ).state
     X, y = simulate_data(rng, state)
-    model = FeaturePolicyClassifier(n_burn_in=600, n_draws=400, n_chains=2, random_state=0).fit(
+    model = FeaturePolicyClassifier(**PLAIN, n_burn_in=600, n_draws=400, n_chains=2, random_state=0).fit(
         X[:n_train], y[:n_train]
     )
     probabilities = model.predict_proba(X[n_train:])
@@ -184,7 +185,7 @@ def test_data_frames_keep_their_names(demo, library):
 def test_missing_actions_are_learned_from(demo):
     y = demo.y[:80].astype(object)
     y[::2] = None
-    model = FeaturePolicyClassifier(n_burn_in=400, n_draws=200, n_chains=1, random_state=0).fit(demo.X[:80], y)
+    model = FeaturePolicyClassifier(**PLAIN, n_burn_in=400, n_draws=200, n_chains=1, random_state=0).fit(demo.X[:80], y)
     assert model.score(demo.X[80:], demo.y[80:]) > 0.75
     marked = np.where(y == None, "?", y).astype(str)  # noqa: E711
     other = clone(model).set_params(missing_action="?").fit(demo.X[:80], marked)
@@ -196,7 +197,9 @@ def test_missing_actions_are_learned_from(demo):
 
 def test_without_any_action_features_are_learned(demo):
     for y in (None, [None] * 80):
-        model = FeaturePolicyClassifier(n_burn_in=400, n_draws=100, n_chains=1, random_state=0).fit(demo.X[:80], y)
+        model = FeaturePolicyClassifier(**PLAIN, n_burn_in=400, n_draws=100, n_chains=1, random_state=0).fit(
+            demo.X[:80], y
+        )
         assert model.n_components_ >= 4
         assert len(model.classes_) == 0
         assert model.policies_.shape == (model.n_components_, 0)
@@ -209,7 +212,9 @@ def test_without_any_action_features_are_learned(demo):
 def test_missing_entries_are_marginalised(demo):
     rng = np.random.default_rng(0)
     X = np.where(rng.random(demo.X.shape) < 0.15, np.nan, demo.X)
-    model = FeaturePolicyClassifier(n_burn_in=800, n_draws=300, n_chains=1, random_state=0).fit(X[:80], demo.y[:80])
+    model = FeaturePolicyClassifier(**PLAIN, n_burn_in=800, n_draws=300, n_chains=1, random_state=0).fit(
+        X[:80], demo.y[:80]
+    )
     assert model.n_components_ == 5
     assert np.isfinite(model.components_).all()
     assert model.score(X[80:], demo.y[80:]) >= 0.8
@@ -223,7 +228,7 @@ def test_action_weights_are_taken(demo):
 
 def test_it_works_in_pipelines_and_cross_validation(demo):
     pipeline = make_pipeline(
-        MaxAbsScaler(), FeaturePolicyClassifier(n_burn_in=300, n_draws=100, n_chains=1, random_state=0)
+        MaxAbsScaler(), FeaturePolicyClassifier(**PLAIN, n_burn_in=300, n_draws=100, n_chains=1, random_state=0)
     )
     assert cross_val_score(pipeline, demo.X, demo.y, cv=3).mean() > 0.8
 
@@ -247,7 +252,7 @@ def test_any_shape_and_type(n_rows, n_columns, dtype, levels, values, seed):
     X = (rng.random((n_rows, n_columns)) * 5).astype(dtype)
     y = np.arange(n_rows) % 2
     model = FeaturePolicyClassifier(
-        n_burn_in=6, n_draws=4, thin=2, n_chains=1, n_levels=levels, feature_values=values, random_state=seed
+        **PLAIN, n_burn_in=6, n_draws=4, thin=2, n_chains=1, n_levels=levels, feature_values=values, random_state=seed
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -265,7 +270,7 @@ def test_the_unit_of_the_observations_changes_nothing_else(exponent, values, see
     X = rng.random((10, 4)) @ rng.random((4, 5))
     y = np.arange(10) % 3
     model = FeaturePolicyClassifier(
-        n_burn_in=30, n_draws=20, thin=2, n_chains=1, feature_values=values, random_state=seed
+        **PLAIN, n_burn_in=30, n_draws=20, thin=2, n_chains=1, feature_values=values, random_state=seed
     )
     factor = 2.0**exponent
     one = clone(model).fit(X, y)
@@ -385,7 +390,7 @@ def test_constant_columns_and_equal_rows_are_no_obstacle():
 def test_data_without_noise_are_no_obstacle():
     """Without a floor at the residuals' rounding the noise variance would fall to zero, and kernels would hang."""
     y = np.arange(40) % 2
-    model = FeaturePolicyClassifier(n_burn_in=400, n_draws=100, n_chains=1, random_state=0)
+    model = FeaturePolicyClassifier(**PLAIN, n_burn_in=400, n_draws=100, n_chains=1, random_state=0)
     single = np.zeros((40, 5))
     single[3, 2] = 1.0
     for noiseless in (np.ones((40, 5)), np.eye(40)[:, :5], single, np.zeros((40, 5))):
@@ -400,7 +405,7 @@ def test_large_arrays_reach_the_other_processes():
     """joblib maps arrays above a megabyte into its processes; the state must stay of one type."""
     rng = np.random.default_rng(0)
     X = rng.random((140_000, 2))
-    model = FeaturePolicyClassifier(n_burn_in=2, n_draws=2, thin=1, n_chains=2, n_jobs=2, random_state=0)
+    model = FeaturePolicyClassifier(**PLAIN, n_burn_in=2, n_draws=2, thin=1, n_chains=2, n_jobs=2, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ChainsDisagreeWarning)
         model.fit(X, rng.integers(0, 2, len(X)))
@@ -416,7 +421,7 @@ def test_not_fitted_is_said():
 
 def test_chains_that_disagree_are_told_in_a_warning(demo):
     with pytest.warns(ChainsDisagreeWarning, match="raise n_burn_in and n_draws"):
-        FeaturePolicyClassifier(n_burn_in=0, n_draws=40, thin=2, n_chains=3, random_state=1).fit(
+        FeaturePolicyClassifier(**PLAIN, n_burn_in=0, n_draws=40, thin=2, n_chains=3, random_state=1).fit(
             demo.X[:80], demo.y[:80]
         )
 
@@ -461,7 +466,7 @@ def test_scikit_learn_callbacks_follow_the_fit(demo):
 
     counter = Counter()
     assert isinstance(counter, callback.FitCallback)
-    model = FeaturePolicyClassifier(n_burn_in=40, n_draws=60, thin=2, n_chains=1, random_state=0)
+    model = FeaturePolicyClassifier(**PLAIN, n_burn_in=40, n_draws=60, thin=2, n_chains=1, random_state=0)
     clone(model).set_callbacks(counter).fit(demo.X[:80], demo.y[:80])
     assert counter.events[0] == "setup"
     assert counter.events[-1] == "teardown"
@@ -498,7 +503,7 @@ def test_scaled_columns_are_what_a_scaler_before_would_make(demo):
     units = np.geomspace(1e-3, 1e3, 36)
     X, y = demo.X * units - 5 * units, demo.y
     X[4, 7] = np.nan
-    scaled = FeaturePolicyClassifier(**QUICK, scale_columns=True).fit(X[:80], y[:80])
+    scaled = FeaturePolicyClassifier(**QUICK | {"scale_columns": True}, priors=Priors()).fit(X[:80], y[:80])
     scaler = MinMaxScaler().fit(X[:80])
     before = FeaturePolicyClassifier(**QUICK).fit(scaler.transform(X[:80]), y[:80])
     assert np.allclose(scaled.predict_proba(X[80:]), before.predict_proba(scaler.transform(X[80:])), atol=1e-6)

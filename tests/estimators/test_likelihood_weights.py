@@ -8,7 +8,8 @@ from whyact.estimators import likelihood_weights as weights
 from whyact.model import make_demonstrations, make_target
 from whyact.sampler.starts import start_from_rows
 
-SHORT = {"n_burn_in": 60, "n_draws": 40, "n_chains": 1, "random_state": 0}
+PAPER = {"combination": "mixture", "decisiveness": 1.0, "scale_columns": False}
+SHORT = {"n_burn_in": 60, "n_draws": 40, "n_chains": 1, "random_state": 0, **PAPER}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def test_auto_takes_the_pair_with_the_best_score(demo, monkeypatch):
 
 def test_score_is_that_of_rows_not_learned_from(demo):
     """With actions of the rows left out shuffled, nobody can predict them; those learned from stay as they are."""
-    estimator = FeaturePolicyClassifier()
+    estimator = FeaturePolicyClassifier(**PAPER)
     actions = np.unique(demo.y, return_inverse=True)[1]
     held_out = np.arange(len(actions)) % 4 == 0
     score = weights.score_weights(estimator, 1.0, 1.0, demo.X, actions, held_out)
@@ -55,10 +56,12 @@ def test_auto_needs_rows_and_actions_to_judge_by(demo, name):
         model.set_params(sampler="as-published").fit(demo.X, demo.y)
 
 
-@pytest.mark.parametrize("options", [{"decisiveness": 3.0}, {"max_features": 4}, {"start": "rows"}])
+@pytest.mark.parametrize(
+    "options", [{"decisiveness": 3.0}, {"combination": "product"}, {"max_features": 4}, {"start": "rows"}]
+)
 def test_the_papers_algorithm_refuses_what_it_has_not(demo, options):
     with pytest.raises(ValueError, match=f"{next(iter(options))}=.* needs sampler='exact'"):
-        FeaturePolicyClassifier(sampler="as-published", **options, **SHORT).fit(demo.X, demo.y)
+        FeaturePolicyClassifier(sampler="as-published", **SHORT | options).fit(demo.X, demo.y)
 
 
 @pytest.mark.parametrize("start", ["prior", "rows"])
@@ -98,7 +101,7 @@ def test_a_decisive_teacher_is_predicted_with_more_confidence(demo):
     scores = {}
     for decisiveness in (1.0, 8.0):
         model = FeaturePolicyClassifier(
-            decisiveness=decisiveness, n_burn_in=300, n_draws=200, n_chains=1, random_state=0
+            combination="mixture", decisiveness=decisiveness, n_burn_in=600, n_draws=200, n_chains=1, random_state=0
         ).fit(X, y)
         chosen = np.searchsorted(model.classes_, y_new)
         scores[decisiveness] = np.log(model.predict_proba(X_new)[np.arange(len(y_new)), chosen]).mean()

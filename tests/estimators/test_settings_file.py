@@ -13,11 +13,14 @@ GOOD = """
 action = "u"
 columns = ["speed", "distance"]
 ignore = ["row"]
+available = {brake = "can brake"}
 missing_action = "?"
 shape = [8, 8]
 checkpoint_every = 50
 n_chains = 2
+combination = "product"
 decisiveness = 10
+scale_columns = false
 observation_weight = "auto"
 random_state = 7
 n_jobs = -1
@@ -40,14 +43,21 @@ def write(tmp_path):
 def test_parameters_and_data_come_apart(write):
     settings = read_settings(write(GOOD))
     assert settings.parameters == {
-        "n_chains": 2, "decisiveness": 10, "observation_weight": "auto", "random_state": 7, "n_jobs": -1,
-        "priors": Priors(ibp_mass=(1, 10)),
+        "n_chains": 2, "combination": "product", "decisiveness": 10, "scale_columns": False,
+        "observation_weight": "auto", "random_state": 7, "n_jobs": -1, "priors": Priors(ibp_mass=(1, 10)),
     }  # fmt: skip
     assert settings.data == {
-        "action": "u", "columns": ["speed", "distance"], "ignore": ["row"], "missing_action": "?", "shape": (8, 8),
-        "checkpoint_every": 50,
+        "action": "u", "columns": ["speed", "distance"], "ignore": ["row"], "available": {"brake": "can brake"},
+        "missing_action": "?", "shape": (8, 8), "checkpoint_every": 50,
     }  # fmt: skip
     FeaturePolicyClassifier(**settings.parameters)._validate_params()
+
+
+def test_words_and_truth_values_may_stand_for_the_same_parameter(write):
+    for text, value in (("'auto'", "auto"), ("true", True), ("false", False)):
+        assert read_settings(write(f"scale_columns = {text}")).parameters == {"scale_columns": value}
+    given = read_settings(write("combination = 'auto'\ndecisiveness = 'auto'\n[available]\ncar = 'CAR_AV'"))
+    assert given == ({"combination": "auto", "decisiveness": "auto"}, {"available": {"car": "CAR_AV"}})
 
 
 def test_an_empty_file_changes_nothing(write):
@@ -92,7 +102,13 @@ def test_the_table_of_the_published_algorithm_chooses_it(write, sampler):
         ("[as_published]\nbirths = 1", "no setting 'as_published.births'"),
         ("n_chains = 2.5", "n_chains must be a whole number of at least 1, not 2.5"),
         ("n_chains = true", "n_chains must be a whole number of at least 1, not True"),
-        ("decisiveness = nan", "decisiveness must be a finite number above 0, not nan"),
+        ("decisiveness = nan", "decisiveness must be a finite number above 0 or 'auto', not nan"),
+        ("combination = 'sum'", "combination must be 'auto' or 'mixture' or 'product', not 'sum'"),
+        ("scale_columns = 'yes'", "scale_columns must be true or false or 'auto', not 'yes'"),
+        ("scale_columns = 1", "scale_columns must be true or false or 'auto', not 1"),
+        ("available = 'CAR_AV'", r"available must be a table of strings, such as \{car = 'CAR_AV'\}, not 'CAR_AV'"),
+        ("available = {car = 1}", "available must be a table of strings"),
+        ("[available]", "available must be a table of strings"),
         ("action_weight = 'all'", "must be a finite number of at least 0 or 'auto' or 'dimensions', not 'all'"),
         ("n_levels = 1", "n_levels must be a whole number from 2 to 65536, not 1"),
         ("thin = 0", "thin must be a whole number of at least 1, not 0"),

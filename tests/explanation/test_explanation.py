@@ -4,27 +4,39 @@ import copy
 import pickle
 import re
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.special import softmax
 from sklearn.exceptions import NotFittedError
 
 from tests.support.paths import DOCS
 from whyact import FeaturePolicyClassifier
 from whyact.explanation.counterfactual import ROUNDING, Counterfactual, find_counterfactual
 from whyact.explanation.rows import find_nearest
-from whyact.explanation.terms import find_terms
-from whyact.explanation.text import Explanations, say_change
+from whyact.explanation.terms import find_log_odds, find_terms
+from whyact.explanation.text import Explanations, say_change, say_times
+from whyact.explanation.voices import align_policies
 from whyact.intervals import Interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
 
+# The paper's mixture.
+PLAIN = {"combination": "mixture", "decisiveness": 1.0, "scale_columns": False}
 # Too short to agree: draws differ in their number of features, and some features match none of the chosen draw.
-QUICK = {"n_burn_in": 60, "n_draws": 60, "thin": 3, "n_chains": 2, "random_state": 0}
+QUICK = PLAIN | {"n_burn_in": 60, "n_draws": 60, "thin": 3, "n_chains": 2, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def fitted(demo):
+    """A mixture, fitted to the first 80 demonstrations of the demo; do not change it."""
+    model = FeaturePolicyClassifier(**PLAIN, n_burn_in=600, n_draws=400, thin=4, n_chains=2, random_state=0)
+    return model.fit(demo.X[:80], demo.y[:80])
 
 
 @pytest.fixture(scope="module")
@@ -39,15 +51,31 @@ def rows(demo):
 def restless(demo):
     """A model for each decisiveness."""
     return {
-        tau: FeaturePolicyClassifier(**QUICK, decisiveness=tau).fit(demo.X[:80], demo.y[:80]) for tau in (1.0, 10.0)
+        tau: FeaturePolicyClassifier(**QUICK | {"decisiveness": tau}).fit(demo.X[:80], demo.y[:80])
+        for tau in (1.0, 10.0, "auto")
     }
+
+
+@pytest.fixture(scope="module")
+def multiplied(demo):
+    """A product, whose draws differ in their number of features."""
+    return FeaturePolicyClassifier(**QUICK | {"combination": "product"}).fit(demo.X[:80], demo.y[:80])
+
+
+@pytest.fixture(scope="module")
+def masks(rows):
+    """Some actions of each row, at least two, and one row with a single one."""
+    available = np.random.default_rng(1).random((len(rows), 5)) < 0.5
+    available[:, :2] |= available.sum(axis=1, keepdims=True) < 2
+    available[3] = np.arange(5) == 2
+    return available
 
 
 # --- terms --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("prediction", ["mmse", "map"])
-@pytest.mark.parametrize("tau", [1.0, 10.0])
+@pytest.mark.parametrize("tau", [1.0, 10.0, "auto"])
 def test_terms_add_up_to_the_probabilities(restless, rows, prediction, tau):
     model = copy.deepcopy(restless[tau]).set_params(prediction=prediction)
     reasons = model.explain(rows)
@@ -63,11 +91,11 @@ def test_terms_add_up_to_the_probabilities(restless, rows, prediction, tau):
         assert terms[:, -2].max() > 0.01  # other features speak here
 
 
-@pytest.mark.parametrize("tau", [1.0, 10.0])
+@pytest.mark.parametrize("tau", [1.0, 10.0, "auto"])
 def test_a_term_is_the_features_share_in_the_mixture(restless, demo, tau):
     model = copy.deepcopy(restless[tau]).set_params(prediction="map")
     for one in model.explain(demo.X[80:90]):
-        contributions = one.substates[:, None] * model.posterior_.chosen.policies
+        contributions = one.substates[:, None] * model.posterior_.chosen_on_average.policies
         policy = model.policy(one.substates[None])[0]
         assert np.allclose(
             one.terms.value[:-2], one.familiarity * policy * contributions / contributions.sum(axis=0), atol=1e-12
@@ -121,6 +149,97 @@ def test_rows_in_blocks_are_the_same(fitted, demo, monkeypatch):
     assert str(apart) == str(together)
 
 
+# --- terms of a product, and actions that are not available ------------------------------------------------
+
+
+def centre(probabilities):
+    """Logarithms minus their mean over what has a probability, NaN elsewhere."""
+    with np.errstate(divide="ignore"):
+        logs = np.where(probabilities > 0, np.log(probabilities), np.nan)
+    return logs - np.nanmean(logs, axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_terms_of_a_product_add_up_to_log_odds(multiplied, rows, masks, masked):
+    available = masks if masked else None
+    model = copy.deepcopy(multiplied).set_params(prediction="map")
+    for one, probabilities in zip(
+        model.explain(rows, available=available), model.predict_proba(rows, available), strict=True
+    ):
+        assert one.scale == "log odds"
+        assert np.array_equal(one.probabilities.value, probabilities)
+        assert np.array_equal(one.available, masks[one.row] if masked else np.ones(5, bool))
+        assert np.allclose(one.terms.value.sum(axis=0), centre(probabilities), rtol=0, atol=1e-9, equal_nan=True)
+        assert np.allclose(one.totals.value, centre(probabilities), rtol=0, atol=1e-9, equal_nan=True)
+        assert np.allclose(np.nansum(one.terms.value, axis=1), 0, atol=1e-9)  # centred
+        assert np.all(np.nan_to_num(one.terms.value[-2]) == 0)  # nothing comes from other draws
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_log_odds_are_averaged_over_the_draws_that_predict(multiplied, rows, masks, masked):
+    available = masks if masked else None
+    reasons = multiplied.explain(rows, available=available)
+    predictor = multiplied._predictor
+    draws = predictor.many_draws
+    _, rounds = predictor.record(rows)
+    in_draws = []
+    for i, (first, last) in enumerate(pairwise(draws.splits)):
+        tallies = draws.voices.base[i] + rounds.substates[:, 0, first:last] @ draws.voices.log_odds[first:last]
+        in_draws.append(softmax(np.where(masks, tallies, -np.inf) if masked else tallies, axis=1))
+    terms = np.stack([one.terms.value for one in reasons])
+    assert np.abs(np.mean(in_draws, axis=0) - multiplied.predict_proba(rows, available)).max() < 1e-12
+    assert np.allclose(
+        terms.sum(axis=1), np.mean([centre(p) for p in in_draws], axis=0), rtol=0, atol=1e-9, equal_nan=True
+    )
+    assert np.nanmax(np.abs(terms[:, -2])) > 0  # features that match none speak here, too
+    lows, highs = (
+        np.stack([numbers(one) for one in reasons]) for numbers in (lambda o: o.totals.low, lambda o: o.totals.high)
+    )
+    inside = (lows <= terms.sum(axis=1)) & (terms.sum(axis=1) <= highs)
+    assert np.mean(inside[np.isfinite(lows)]) > 0.95
+
+
+def test_times_compare_with_the_row_without_the_feature(multiplied, demo):
+    model = copy.deepcopy(multiplied).set_params(prediction="map")
+    for one in model.explain(demo.X[80:90]):
+        for k in range(model.n_components_):
+            without = one.substates.copy()
+            without[k] = 0
+            assert np.allclose(one.times.value[k], one.probabilities.value / model.policy(without[None])[0])
+        base = model.policy(one.substates[None])[0] / model.base_policy_
+        assert np.allclose(one.times.value[-1], one.probabilities.value / (base / base.sum()))
+        assert np.allclose(one.times.value[-2], 1)
+
+
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+@pytest.mark.parametrize("tau", [1.0, "auto"])
+def test_terms_of_a_mixture_are_over_what_is_available(restless, rows, masks, prediction, tau):
+    model = copy.deepcopy(restless[tau]).set_params(prediction=prediction)
+    reasons = model.explain(rows, available=masks)
+    terms = np.stack([one.terms.value for one in reasons])
+    assert np.abs(terms.sum(axis=1) - model.predict_proba(rows, masks)).max() < 1e-12
+    assert np.all(terms.transpose(0, 2, 1)[~masks] == 0)
+    assert "No other action is available." in str(reasons[3])
+    assert all(
+        one.counterfactual is None or one.counterfactual.action in model.classes_[one.available] for one in reasons
+    )
+
+
+def test_what_nothing_speaks_for_is_uniform_over_what_is_available():
+    policies, available = np.array([[1.0, 0.0, 0.0]]), np.array([False, True, True])
+    terms = find_terms(np.array([0.5]), np.array(1.0), policies, 1.0, np.arange(1), 1, available)
+    assert np.allclose(terms, [[0, 0, 0], [0, 0, 0], [0, 0.5, 0.5]])
+
+
+def test_unmatched_log_odds_are_added_up():
+    log_odds, base = np.array([[1.0, -1.0, 0.0], [2.0, 0.0, -2.0], [0.0, 3.0, -3.0]]), np.array([0.5, 0.0, -0.5])
+    substates = np.array([0.5, 1.0, 0.1])
+    terms = find_log_odds(substates, log_odds, base, np.array([-1, 0, -1]), 1)
+    assert np.allclose(terms, [[2, 0, -2], [0.5, -0.2, -0.3], [0.5, 0, -0.5]])
+    some = find_log_odds(substates, log_odds, base, np.array([-1, 0, -1]), 1, np.array([True, False, True]))
+    assert np.allclose(some, [[2, np.nan, -2], [0.4, np.nan, -0.4], [0.5, np.nan, -0.5]], equal_nan=True)
+
+
 # --- parts --------------------------------------------------------------------------------------------------
 
 
@@ -146,7 +265,7 @@ def in_units(demo):
     """A model that scales columns, each in a unit of its own, and its observations."""
     units = np.geomspace(1e-3, 1e3, 36)
     X = demo.X * units - 5 * units
-    return FeaturePolicyClassifier(**QUICK, scale_columns=True).fit(X[:80], demo.y[:80]), X
+    return FeaturePolicyClassifier(**QUICK | {"scale_columns": True}).fit(X[:80], demo.y[:80]), X
 
 
 @pytest.mark.parametrize("prediction", ["mmse", "map"])
@@ -249,7 +368,85 @@ def test_no_smaller_change_changes_the_action(mixture):
     assert votes[action] > votes[before]
 
 
-@pytest.mark.parametrize("tau", [1.0, 10.0])
+@st.composite
+def products(draw):
+    """Log odds, a base policy, and amounts that are no points of the grid."""
+    n_features, n_actions, top = draw(st.integers(0, 3)), draw(st.integers(2, 3)), draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    levels = rng.random(n_features) * top * (rng.random(n_features) < 0.8)
+    return levels, rng.normal(size=(n_features, n_actions)), top, 0.3 * rng.normal(size=n_actions)
+
+
+@settings(max_examples=200, deadline=None)
+@given(products())
+def test_no_change_of_a_product_is_smaller_by_more_than_a_step(product):
+    levels, log_odds, top, base = product
+    tallies = top * base + levels @ log_odds
+    before = int(np.argmax(tallies))
+    costs = []
+    for action in set(range(len(base))) - {before}:
+        leanings = log_odds[:, action] - log_odds[:, before]
+        # up and down, each at a cost of one
+        least = linprog(
+            np.ones(2 * len(levels)),
+            A_ub=-np.concatenate([leanings, -leanings])[None],
+            b_ub=[tallies[action] - tallies[before]],
+            bounds=[*((0, top - level) for level in levels), *((0, level) for level in levels)],
+        ) if len(levels) else None  # fmt: skip
+        if least is not None and least.success:
+            costs.append(least.fun)
+    found = find_counterfactual(levels, log_odds, top, base)
+    if not costs:
+        assert found is None
+        return
+    taken, action, changed = found
+    assert taken == before
+    assert np.abs(changed - levels).sum() <= min(costs) + 1 + 1e-6
+    assert np.all((changed >= 0) & (changed <= top))
+    moved = changed != levels
+    assert np.array_equal(changed[moved], np.rint(changed[moved]))
+    assert action == np.argmax(top * base + changed @ log_odds) != before
+
+
+@settings(max_examples=200, deadline=None)
+@given(mixtures(), st.lists(st.integers(-3, 3), min_size=3, max_size=3))
+def test_no_smaller_change_from_the_grid_changes_the_action_of_a_product(mixture, weights):
+    levels, log_odds, top = mixture
+    base = np.array(weights[: log_odds.shape[1]]) / 4
+    before = int(np.argmax(top * base + levels @ log_odds))
+    costs = [
+        np.abs(np.array(other) - levels).sum()
+        for other in product(range(top + 1), repeat=len(levels))
+        for tallies in [top * base + np.array(other) @ log_odds]
+        if tallies.max() > tallies[before] + ROUNDING
+    ]
+    found = find_counterfactual(levels, log_odds, top, base)
+    assert (found is None) == (not costs)
+    assert found is None or np.abs(found[2] - levels).sum() == min(costs)
+
+
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_counterfactual_of_a_product_is_what_the_policy_says(multiplied, rows, masks, prediction, masked):
+    model = copy.deepcopy(multiplied).set_params(prediction=prediction)
+
+    def act(one, substates):
+        return model.classes_[np.where(one.available, model.policy(substates[None])[0], 0).argmax()]
+
+    reasons = model.explain(rows, available=masks if masked else None)
+    assert (reasons[3].counterfactual is None) == masked  # the only action
+    for one in reasons:
+        found, substates = one.counterfactual, one.substates.copy()
+        if found is None:
+            continue
+        assert act(one, substates) == found.before
+        for k, (before, after) in found.changes.items():
+            assert substates[k] == before != after
+            substates[k] = after
+        assert act(one, substates) == found.action != found.before
+
+
+@pytest.mark.parametrize("tau", [1.0, 10.0, "auto"])
 def test_a_counterfactual_is_what_the_policy_says(restless, rows, tau):
     model = copy.deepcopy(restless[tau]).set_params(prediction="map")
     for one in model.explain(rows):
@@ -296,6 +493,88 @@ def test_the_frame_adds_up(fitted, rows):
     assert line["term"] == reasons[1].terms.value[2, keep]
     assert line["substate"] == reasons[1].substates[2]
     assert frame[frame["source"] == "unfamiliar"]["substate"].isna().all()
+
+
+def test_the_frame_of_a_product_has_log_odds_and_times(multiplied, rows, masks):
+    reasons = multiplied.explain(rows, available=masks)
+    frame = reasons.to_frame()
+    assert list(frame) == ["row", "source", "action", "term", "low", "high", "times", "substate", "presence"]
+    assert set(frame["source"]) == {*(f"feature {k}" for k in range(multiplied.n_components_)), "other", "base"}
+    sums = frame.groupby(["row", "action"])["term"].sum(min_count=1).unstack()[list(multiplied.classes_)]
+    assert np.allclose(sums, np.stack([one.totals.value for one in reasons]), rtol=0, atol=1e-9, equal_nan=True)
+    line = frame[(frame["row"] == 1) & (frame["source"] == "feature 2")].iloc[0]
+    assert np.isnan(line["times"]) == (not masks[1, 0])
+    assert frame["times"].notna().sum() == masks.sum() * (multiplied.n_components_ + 2)
+
+
+def test_the_text_of_a_product_says_how_many_times_more_likely(multiplied, rows, masks):
+    told = 0
+    for one in multiplied.explain(rows[:11]):
+        if one.unfamiliar:
+            continue
+        reasons = find_line(one, "For it: ") + find_line(one, "Against it: ")
+        for k, action, factor, word in re.findall(
+            r"feature (\d+) \([^)]*\) makes (\D+?) ([\d.]+) times \([^)]*\) (more|less) likely", reasons
+        ):
+            times = one.times.value[int(k), list(multiplied.classes_).index(action)]
+            assert action == one.action
+            assert float(factor) == pytest.approx(times if word == "more" else 1 / times, rel=0.05)
+            assert (word == "more") == (f"feature {k} " in find_line(one, "For it: "))
+            told += 1
+        assert "Each is compared with the same row without it." in str(one)
+        assert "log odds" not in str(one)
+    assert told > 10
+    one = multiplied.explain(rows, available=masks)[1]
+    unavailable = [str(label) for label in multiplied.classes_[~masks[1]]]
+    assert find_line(one, "Not available") == f"  Not available: {', '.join(unavailable)}."
+    assert not any(f"{label} " in find_line(one, "For it") for label in unavailable)
+
+
+def test_factors_are_told_with_two_digits_or_as_very_large():
+    times = Interval(*(np.array([[value]]) for value in (3.14, 2.0, 20.0)))
+    assert say_times(times, 0, 0) == "3.1 times more likely"
+    assert say_times(times, 0, 0, with_interval=True) == "3.1 times (2.0 to 20) more likely"
+    less = Interval(*(np.array([[value]]) for value in (0.25, 0.1, 0.5)))
+    assert say_times(less, 0, 0, with_interval=True) == "4.0 times (2.0 to 10) less likely"
+    huge = Interval(*(np.array([[value]]) for value in (1e-9, 1e-12, 1e-5)))
+    assert say_times(huge, 0, 0, with_interval=True) == "over 1,000 times less likely"
+
+
+# --- the whole model in words -------------------------------------------------------------------------------
+
+
+def test_the_description_says_how_policies_are_combined_and_why(restless, multiplied, demo):
+    assert "\nPolicies are mixed (mixture), as asked; decisiveness 10 (as set).\n" in str(restless[10.0])
+    learned = restless["auto"]
+    assert f"; decisiveness {learned.decisiveness_:.3g} (learned).\n" in str(learned)
+    text = str(multiplied)
+    best = int(multiplied.base_policy_.argmax())
+    assert "\nPolicies are multiplied (product), as asked.\n" in text
+    assert f"no feature is present: {multiplied.classes_[best]} with {multiplied.base_policy_[best]:.2f}." in text
+    assert re.search(r"times more likely and .* times less likely than without it; in \d+% of the rows", text)
+    chosen = copy.copy(multiplied)
+    chosen.combination_scores_ = {"mixture": -0.741, "product": -0.613}
+    assert "(product): on hidden actions its log score was -0.61, the mixture's -0.74.\n" in str(chosen)
+    few = FeaturePolicyClassifier(**QUICK | {"combination": "auto"}).fit(demo.X[:12], demo.y[:12])
+    assert "Policies are mixed (mixture), as there are too few actions to compare by;" in str(few)
+    nothing = FeaturePolicyClassifier(**QUICK).fit(demo.X[:80])
+    assert "Policies" not in str(nothing)
+
+
+def test_policies_of_a_product_are_those_that_predict(multiplied, fitted):
+    policies = align_policies(multiplied)
+    assert np.array_equal(policies.value, multiplied.policies_)
+    assert np.all(policies.low <= policies.high)
+    assert not np.array_equal(policies.low, multiplied.posterior_.aligned.policies.low)  # what was sampled
+    draws, labels = multiplied._predictor.many_draws, multiplied._predictor.labels
+    in_draws = [
+        softmax(draws.voices.base[i] + draws.voices.log_odds[row])
+        for i, (first, last) in enumerate(pairwise(draws.splits))
+        for row in range(first, last)
+        if labels[row] == 0
+    ]
+    assert np.allclose(policies.low[0], np.quantile(in_draws, 0.05, axis=0))
+    assert align_policies(fitted) is fitted.posterior_.aligned.policies
 
 
 def test_the_text_names_columns_features_and_actions(demo):
@@ -345,9 +624,10 @@ def make_explanation(fitted, demo, substates, presence, terms):
     one = fitted.explain(demo.X[80:81])[0]
     estimate = Interval(terms, terms, terms)
     sums = terms.sum(axis=0)
+    total = Interval(sums, sums, sums)
     return replace(
-        one, substates=np.array(substates), presence=np.array(presence), terms=estimate,
-        probabilities=Interval(sums, sums, sums), familiarity=1.0,
+        one, substates=np.array(substates), presence=np.array(presence), terms=estimate, totals=total,
+        probabilities=total, familiarity=1.0,
     )  # fmt: skip
 
 

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from tests.support.stand_in import make_model
+from whyact.model import restrict
 from whyact.report import write_report
+from whyact.report.explorer import find_substates
 
 HOSTILE = [
     "</script><script>window.hacked = 1</script>",
@@ -98,19 +100,51 @@ def move_slider(page, feature, value):
     )
 
 
-@pytest.mark.parametrize("decisiveness", [1.0, 0.4, 10.0])
-def test_sliders_give_the_probabilities_of_the_model(show, decisiveness):
-    model = make_model(n_features=10, labels=list("abcd"), decisiveness=decisiveness)
+VOICES = {
+    "the paper's": {},
+    "tau 0.4": {"decisiveness": 0.4},
+    "tau 10": {"decisiveness": 10.0},
+    "tau learned": {"decisiveness": "auto"},
+    "product": {"combination": "product"},
+}
+
+
+@pytest.mark.parametrize("name", VOICES)
+def test_sliders_give_the_probabilities_of_the_model(show, name):
+    model = make_model(n_features=10, labels=list("abcd"), **VOICES[name])
     page = show(model)
     rng = np.random.default_rng(0)
-    np.testing.assert_allclose(read_probabilities(page), model.policy(model.substates_[:1])[0], rtol=0, atol=1e-9)
+    substates_of_first = find_substates(model, np.array([0]))
+    first = model.policy(substates_of_first)[0]
+    np.testing.assert_allclose(read_probabilities(page), first, rtol=0, atol=1e-9)
     for substates in (rng.random(10), (rng.random(10) < 0.3) * rng.random(10), np.zeros(10), np.eye(10)[4] * 1e-7):
         for k in range(10):
             move_slider(page, k, substates[k])
         np.testing.assert_allclose(read_probabilities(page), model.policy(substates[None])[0], rtol=0, atol=1e-9)
     page.locator("#reset").click()
-    assert_sliders(page, model.substates_[0])
-    np.testing.assert_allclose(read_probabilities(page), model.policy(model.substates_[:1])[0], rtol=0, atol=1e-9)
+    assert_sliders(page, substates_of_first[0])
+    np.testing.assert_allclose(read_probabilities(page), first, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["the paper's", "tau learned", "product"])
+def test_what_is_not_available_has_no_probability(show, name):
+    available = np.random.default_rng(0).random((30, 4)) < 0.5
+    model = make_model(labels=list("abcd"), available=available, **VOICES[name])
+    assert not model.available_.all()
+    page = show(model)
+    for row in range(5):
+        policy = model.policy(find_substates(model, np.array([row])))
+        expected = restrict(policy, model.available_[row : row + 1])[0]
+        np.testing.assert_allclose(read_probabilities(page), expected, rtol=0, atol=1e-9)
+        page.get_by_role("button", name="Next demonstration").click()
+
+
+def test_a_product_starts_from_what_it_predicts(show):
+    model = make_model(labels=list("abcd"), combination="product", prediction="map")
+    page = show(model)
+    np.testing.assert_allclose(
+        read_probabilities(page), model.judge_demonstrations([0]).probabilities[0], rtol=0, atol=1e-9
+    )
 
 
 def test_the_keyboard_walks_through_demonstrations_and_moves_sliders(show):
@@ -170,6 +204,8 @@ CASES = {
     "many": ({"n_columns": 60, "n_features": 40, "labels": list(range(20)), "n_rows": 200}, {"shape": (2, 5, 6)}),
     "curves": ({"n_columns": 60, "feature_values": "real", "share_missing": 0.1}, {"kind": "curve", "shape": (2, 30)}),
     "no feature": ({"n_features": 0}, {}),
+    "product": ({"combination": "product", "n_columns": 40, "labels": ["y" * 200, "z" * 200, "a"]}, {}),
+    "product, no feature": ({"combination": "product", "n_features": 0}, {}),
     "no action": ({"labels": ()}, {}),
     "no action, images": ({"labels": ()}, {"shape": (2, 3)}),
     "numbers apart": ({"n_features": 60, "numbers": [1, 9, 20, 40, 58, 60]}, {}),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.stand_in import make_model
+from whyact import FeaturePolicyClassifier
 from whyact.comparison.scoring import calibration_error
 from whyact.prediction import Prediction
 from whyact.report import render, summarise, write_report
@@ -77,6 +78,16 @@ def check_plain(value):
 
 
 @pytest.fixture(scope="module")
+def fitted(demo):
+    """The paper's mixture, fitted to the first 80 demonstrations of the demo; do not change it."""
+    model = FeaturePolicyClassifier(
+        n_burn_in=600, n_draws=400, thin=4, n_chains=2, random_state=0, combination="mixture", decisiveness=1.0,
+        scale_columns=False,
+    )  # fmt: skip
+    return model.fit(demo.X[:80], demo.y[:80])
+
+
+@pytest.fixture(scope="module")
 def summary(fitted, demo):
     return summarise(fitted, test=(demo.X[80:], demo.y[80:]), shape=(6, 6))
 
@@ -99,6 +110,11 @@ def summary(fitted, demo):
         ({"n_features": 1, "n_columns": 1}, {}),
         ({"scale_columns": True, "share_missing": 0.2, "names": list("abcdef")}, {"source": "table.csv"}),
         ({"n_features": 90, "numbers": [2, 90, 40, 7, 8, 9]}, {}),
+        ({"decisiveness": "auto"}, {}),
+        ({"combination": "product"}, {}),
+        ({"combination": "product", "n_features": 0}, {}),
+        ({"combination": "product", "names": HOSTILE, "n_columns": len(HOSTILE), "labels": HOSTILE[:-1]}, {}),
+        ({"combination": "product", "available": np.eye(3, dtype=bool)[np.arange(30) % 3]}, {"shape": (2, 3)}),
     ],
 )
 def test_a_summary_is_plain_data_and_becomes_a_page(parameters, options):
@@ -107,7 +123,8 @@ def test_a_summary_is_plain_data_and_becomes_a_page(parameters, options):
     json.dumps(summary, allow_nan=False)
     page = Page(render(summary))
     assert page.count("main") == page.count("h1") == page.count("noscript") == 1
-    assert page.count("article") == len(summary["features"])
+    is_product = summary["fit"]["combination"] == "product"  # what the teacher does without any feature has a card, too
+    assert page.count("article") == len(summary["features"]) + is_product
     assert not any("style" in attributes or "onerror" in attributes for _, attributes in page.tags)
 
 
@@ -210,6 +227,54 @@ def test_a_teacher_who_seems_decisive_is_said_to_be():
     assert say_sureness(summary) == ""
 
 
+def test_no_advice_about_a_decisiveness_that_nobody_has_set():
+    for parameters in ({"decisiveness": "auto"}, {"combination": "product"}):
+        summary = summarise(make_model(n_rows=60, **parameters))
+        summary["quality"]["accuracy"]["value"] = summary["quality"]["mean_confidence"] + 0.2
+        assert say_sureness(summary) == ""
+
+
+def test_the_page_says_how_features_act_together():
+    mixed = Page(render(summarise(make_model()))).text
+    assert "Features share the decision" in mixed
+    assert "decisive than these votes" not in mixed
+    model = make_model(decisiveness="auto")
+    learned = summarise(model)
+    assert learned["fit"]["decisiveness"] == model.decisiveness_
+    assert learned["fit"]["is_decisiveness_learned"]
+    text = Page(render(learned)).text
+    assert f"to the power of {model.decisiveness_:.3g} (decisiveness). This was learned" in text
+    assert f"decisiveness {model.decisiveness_:.3g}, learned" in text
+    model = make_model(combination="product")
+    model.combination_scores_ = {"mixture": -0.741, "product": -0.613}
+    summary = summarise(model)
+    assert summary["fit"]["combination"] == "product"
+    assert summary["fit"]["combination_scores"] == model.combination_scores_
+    assert summary["fit"]["base_policy"] == model.base_policy_.tolist()
+    text = Page(render(summary)).text
+    assert "Features multiply" in text
+    assert "its log score was -0.61, that of sharing the decision -0.74" in text
+    assert "What the teacher does anyway" in text
+    assert "Compared with no feature at all" in text
+    assert "log odds" not in text.partition('"use strict"')[0]
+
+
+def test_a_product_shows_the_policies_that_predict():
+    model = make_model(combination="product")
+    summary = summarise(model)
+    for k, feature in enumerate(summary["features"]):
+        assert [value["mean"] for value in feature["policy"]] == model.policies_[k].tolist()
+        np.testing.assert_allclose(
+            [value["times"] for value in feature["policy"]], model.policies_[k] / model.base_policy_
+        )
+    explorer, cut = summary["explorer"], model._result.cut
+    assert explorer["combination"] == "product"
+    assert explorer["policies"] == []
+    np.testing.assert_array_equal(explorer["log_odds"], cut.chosen_log_odds)
+    np.testing.assert_array_equal(explorer["base"], cut.chosen_base)
+    np.testing.assert_array_equal(explorer["substates"], model.judge_demonstrations(prediction="map").substates)
+
+
 def test_no_false_warning_about_names_of_columns():
     import warnings
 
@@ -302,7 +367,7 @@ def test_of_many_channels_only_the_strongest_are_drawn(kind):
 def test_only_fitted_models_of_features_with_policies_have_a_report():
     from sklearn.exceptions import NotFittedError
 
-    from whyact import FeaturePolicyClassifier, PatternPolicyClassifier
+    from whyact import PatternPolicyClassifier
 
     with pytest.raises(NotFittedError):
         summarise(FeaturePolicyClassifier())

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from whyact.model import Priors, State, make_demonstrations, make_target
+from whyact.model import (
+    LEARNED,
+    PRODUCT,
+    Priors,
+    State,
+    log_joint,
+    make_demonstrations,
+    make_target,
+    state_probabilities,
+)
 from whyact.posterior import Posterior
 from whyact.sampler.chain import anneal, run_chains, run_segment
 from whyact.sampler.exact import start_from_prior
@@ -19,22 +28,61 @@ def problem():
     return truth, unit, data, make_target(Priors(), n_actions=4, n_dimensions=12)
 
 
+KINDS = {
+    "plain": ({}, False),
+    "some actions not available": ({}, True),
+    "decisiveness learned": ({"decisiveness": "auto"}, False),
+    "product": ({"combination": "product"}, False),
+    "product, weighted": ({"combination": "product", "action_weight": 2.5}, True),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS.values(), ids=KINDS.keys())
+def any_problem(problem, request):
+    """Data and target for each way to combine policies, with and without a mask."""
+    options, masked = request.param
+    _, _, data, _ = problem
+    if masked:
+        available = np.random.default_rng(0).random((len(data.actions), 4)) < 0.7
+        available[np.arange(len(data.actions)), data.actions] = True
+        data = data._replace(available=available)
+    return data, make_target(Priors(), n_actions=4, n_dimensions=12, **options)
+
+
 def assert_same_state(one: State, other: State):
     for a, b in zip(one, other, strict=True):
         assert np.array_equal(a, b)
 
 
-def test_sweep_leaves_its_input_as_it_is(problem):
-    _, _, data, target = problem
+def test_sweep_leaves_its_input_as_it_is(any_problem):
+    data, target = any_problem
     rng = np.random.default_rng(0)
     state = start_from_prior(rng, data, target, Priors())
     copy = State(*(np.array(value) if isinstance(value, np.ndarray) else value for value in state))
+    actions = data.actions.copy()
     sweep(rng, state, data, target)
     assert_same_state(state, copy)
+    assert np.array_equal(data.actions, actions)
 
 
-def test_state_and_rng_are_all_that_is_needed_to_go_on(problem):
-    _, _, data, target = problem
+def test_sweep_ends_in_a_state_of_the_model(any_problem):
+    data, target = any_problem
+    rng = np.random.default_rng(0)
+    state, info = run_sweeps(rng, start_from_prior(rng, data, target, Priors()), anneal(200, 1.0), data, target)
+    probabilities = state_probabilities(state, target, data.available)
+    assert np.allclose(probabilities.sum(axis=1), 1.0)
+    assert np.allclose(state.policies.sum(axis=1), 1.0)
+    taken = probabilities[np.arange(len(probabilities)), data.actions]
+    assert info.log_action_likelihood == pytest.approx(np.log(taken).sum(), abs=1e-6)
+    is_product, is_learned = target.combination == PRODUCT, target.decisiveness == LEARNED
+    assert state.base_policy.shape == ((4,) if is_product else (0,))
+    assert (state.policy_scale != 1.0) == is_product
+    assert (state.decisiveness not in (1.0, 20.0)) == is_learned
+    assert np.isfinite(log_joint(state, data, target))
+
+
+def test_state_and_rng_are_all_that_is_needed_to_go_on(any_problem):
+    data, target = any_problem
     rng = np.random.default_rng(0)
     state = start_from_prior(rng, data, target, Priors())
     middle, _ = run_sweeps(rng, state, np.ones(30), data, target)
@@ -48,8 +96,8 @@ def test_state_and_rng_are_all_that_is_needed_to_go_on(problem):
     assert_same_state(straight, resumed)
 
 
-def test_cutting_a_chain_into_segments_changes_nothing(problem):
-    _, _, data, target = problem
+def test_cutting_a_chain_into_segments_changes_nothing(any_problem):
+    data, target = any_problem
     weights = np.ones(60)
     rng = np.random.default_rng(0)
     state = start_from_prior(rng, data, target, Priors())
@@ -64,6 +112,9 @@ def test_cutting_a_chain_into_segments_changes_nothing(problem):
         assert np.array_equal(first.features, draws.features)
         assert np.array_equal(first.row_splits, draws.row_splits)
         assert len(first) == len(draws) == 13
+        assert first.vectors.keys() == draws.vectors.keys() == ({"base_policy"} if len(end.base_policy) else set())
+        for i in range(13):
+            assert_same_state(first.state(i), draws.state(i))
 
 
 def test_cutting_a_chain_at_its_merges_changes_nothing(problem):
@@ -148,15 +199,27 @@ def test_chains_from_the_truth_and_from_one_feature_end_in_the_same_place(proble
     assert abs(means[0] - means[1]) < 4.5 * spread * np.sqrt(2 / n_effective)
 
 
-def test_reference_draws_are_pinned(problem):
+def test_reference_draws_are_pinned(any_problem, request):
     """Any change of the random stream or of a conditional shows here. Update on purpose only."""
-    _, _, data, target = problem
+    data, target = any_problem
     rng = np.random.Generator(np.random.PCG64(12345))
     state = start_from_prior(rng, data, target, Priors())
     state, info = run_sweeps(rng, state, anneal(40, 1.0), data, target)
     found = [len(state.features), np.count_nonzero(state.features), state.features.sum(), state.substates.sum(),
-             state.noise_variance, state.ibp_mass, info.log_action_likelihood]  # fmt: skip
-    assert found == pytest.approx(PINNED, rel=1e-7)
+             state.noise_variance, state.ibp_mass, info.log_action_likelihood, state.policy_scale,
+             state.decisiveness]  # fmt: skip
+    assert found == pytest.approx(PINNED[request.node.callspec.id], rel=1e-7)
 
 
-PINNED = [5, 32, 7.103074181911606, 56.161616161616166, 0.0007510470309036462, 1.2921423709877493, -15.07660069366892]
+PINNED = {
+    "plain": [5, 32, 7.103074181911606, 56.161616161616166, 0.0007510470309036462, 1.2921423709877493,
+              -15.07660069366892, 1.0, 1.0],
+    "some actions not available": [2, 19, 4.974108079868785, 26.22222222222222, 0.008660271174861468, 3.169474574927009,
+                                   -23.880406576807186, 1.0, 1.0],
+    "decisiveness learned": [2, 24, 9.20869276545588, 15.040404040404038, 0.014592598254118369, 1.559525281382903,
+                             -13.142606366343733, 1.0, 21.241007063993475],
+    "product": [3, 24, 6.292269007411533, 35.141414141414145, 0.0036779394139256237, 1.0485629055573165,
+                -12.078513098067212, 27.191831567334187, 1.0],
+    "product, weighted": [4, 23, 5.861926439423246, 52.57575757575758, 0.002313246094425415, 2.1714749153433464,
+                          -1.6665661735927526, 41.09331824873324, 1.0],
+}  # fmt: skip

@@ -9,6 +9,8 @@ from scipy import special, stats
 
 from tests.support.statistics import P_LIMIT, Z_LIMIT, batch_z, chi_square_p
 from whyact.model import (
+    LEARNED,
+    PRODUCT,
     Priors,
     State,
     action_probabilities,
@@ -18,13 +20,26 @@ from whyact.model import (
     log_joint,
     make_demonstrations,
     make_target,
+    multiplied_probabilities,
 )
 from whyact.sampler.births import draw_births_and_deaths, draw_empty_features
-from whyact.sampler.decisive import draw_decisive_policies, log_decisive_probability
+from whyact.sampler.combining import find_votes, is_plain, tally_rows
+from whyact.sampler.decisive import draw_decisive_policies, draw_decisiveness
 from whyact.sampler.features import draw_features, draw_positive_normal, mills_ratio
 from whyact.sampler.hyperparameters import draw_ibp, draw_noise, draw_weight_scale
 from whyact.sampler.policies import draw_dirichlet, draw_policies
-from whyact.sampler.substates import ActionTerm, draw_level, draw_substates, log_sum_of_levels
+from whyact.sampler.product import draw_product_policies
+from whyact.sampler.substates import (
+    ActionTerm,
+    action_probability,
+    bound_number,
+    draw_level,
+    draw_substates,
+    find_peak,
+    log_gauss,
+    log_least_of_levels,
+    log_sum_of_levels,
+)
 
 # --- one substate --------------------------------------------------------------------------------------------
 
@@ -107,23 +122,66 @@ def test_log_sum_is_the_sum_over_levels(case):
         assert log_sum_of_levels(np.empty(n_levels + 1), *case, width) >= exact - 1e-9
 
 
+def draw_level_case(rng):
+    """A random case of the kinds that births and deaths meet, flat, peaked, falling and rising ones."""
+    n_levels = int(rng.choice([2, 3, 5, 30, 100, 1000]))
+    precision = float(rng.choice([0.0, 10 ** rng.uniform(-3, 6)]))
+    mode = rng.choice([rng.uniform(-1, 2), rng.integers(2 * n_levels) / (2 * (n_levels - 1))])  # also between levels
+    linear = precision * float(mode) if precision else float(rng.normal(0, 20))
+    zero_prior = float(rng.beta(0.5, 0.5) * (1 - 2e-12) + 1e-12)
+    total = float(rng.choice([0.0, rng.uniform(0.001, 3)]))
+    at_zero = float(rng.uniform(0.01, 1)) if total else 0.25
+    power = float(rng.choice([0.0, 1.0, 1.0, 0.4, 2.5]))
+    action_term = ActionTerm(power, at_zero, at_zero * total, total, float(10 ** rng.uniform(-4, 0)))
+    return linear, precision, n_levels, zero_prior, (1 - zero_prior) / (n_levels - 1), action_term
+
+
+def test_bounds_on_the_sum_over_levels_hold():
+    """What lets births and deaths stop early, over random cases: least term <= sum <= number of levels times the top.
+
+    The same number bounds the sum of cells of several levels, by which a draw sees that it is zero.
+    """
+    rng = np.random.default_rng(0)
+    cells = np.empty(1001)
+    n_close = 0
+    for _ in range(20_000):
+        case = linear, precision, n_levels, zero_prior, level_prior, action_term = draw_level_case(rng)
+        step = 1 / (n_levels - 1)
+        exact = log_sum_of_levels(cells, *case, 1)
+        least = log_least_of_levels(*case)
+        assert least <= exact + 1e-9
+        peak = find_peak(linear, precision, step, n_levels)
+        top = 0.0
+        if action_term.power:
+            best = max(action_probability(step, action_term), action_probability(1.0, action_term))
+            top = action_term.power * (math.log(best) - math.log(action_term.at_zero))
+        for width in (1, 3, 16):
+            number = bound_number(linear, precision, width, n_levels)
+            log_top = math.log(number) + math.log(level_prior) + log_gauss(peak, step, linear, precision) + top
+            most = np.logaddexp(math.log(zero_prior), log_top)
+            assert exact - 1e-9 <= log_sum_of_levels(cells, *case, width) <= most + 1e-9
+        n_close += most - least < 3
+    assert n_close > 5000  # the bounds are of use
+
+
 # --- all substates -------------------------------------------------------------------------------------------
 
 
-def make_tiny(missing=False, **options):
-    """Two rows, two features, three levels: 81 sets of substates."""
+def make_tiny(missing=False, masked=False, **options):
+    """Two rows, two features, three levels: 81 sets of substates; three actions, of which each row may lack one."""
     rng = np.random.default_rng(3)
     observations = rng.normal(0.6, 0.5, (2, 3))
     actions = np.array([0, 1])
     if missing:
         observations[0, 1] = observations[1, 0] = np.nan
         actions[1] = -1
+    available = np.array([[True, True, False], [False, True, True]]) if masked else None
     options = {"n_levels": 3, **options}
-    target = make_target(Priors(sparsity=(1.5, 0.7)), n_actions=2, n_dimensions=3, **options)
+    target = make_target(Priors(sparsity=(1.5, 0.7)), n_actions=3, n_dimensions=3, **options)
     state = State(
         substates=np.zeros((2, 2)),
         features=np.array([[0.9, 0.0, 0.7], [0.4, 0.8, 0.0]]),
-        policies=np.array([[0.8, 0.2], [0.3, 0.7]]),
+        policies=np.array([[0.75, 0.2, 0.05], [0.2, 0.5, 0.3]]),
         noise_variance=0.3,
         noise_shape=2.0,
         noise_rate=1.0,
@@ -131,16 +189,19 @@ def make_tiny(missing=False, **options):
         ibp_mass=1.0,
         ibp_concentration=1.0,
         policy_concentration=1.0,
+        decisiveness=2.5 if target.decisiveness == LEARNED else target.decisiveness,
+        base_policy=np.array([0.2, 0.3, 0.5]) if target.combination == PRODUCT else np.zeros(0),
     )
-    return state, make_demonstrations(observations, actions), target
+    return state, make_demonstrations(observations, actions, available=available), target
 
 
 @numba.njit
 def visit_substates(rng, n, substates, state, scale, data, target):
     """Run the kernel n times; return the sum of squared residuals that it kept."""
     squares = 0.0
+    votes = find_votes(state.policies, state.base_policy, state.decisiveness, target)
     for _ in range(n):
-        squares = draw_substates(rng, substates, state.features, state.policies, scale, data, target)
+        squares = draw_substates(rng, substates, state.features, votes, scale, data, target)
     return squares
 
 
@@ -154,6 +215,13 @@ def visit_substates(rng, n, substates, state, scale, data, target):
         {"action_weight": 0.0},
         {"decisiveness": 4.0},
         {"decisiveness": 0.5, "action_weight": 3.0, "missing": True},
+        {"decisiveness": 1.0, "masked": True},
+        {"decisiveness": 4.0, "masked": True},
+        {"decisiveness": "auto", "action_weight": 0.4, "masked": True},
+        {"combination": "product"},
+        {"combination": "product", "action_weight": 3.0, "missing": True},
+        {"combination": "product", "action_weight": 0.4, "masked": True},
+        {"combination": "product", "masked": True},
     ],
 )
 def test_substates_follow_their_enumerated_joint(options):
@@ -166,8 +234,10 @@ def test_substates_follow_their_enumerated_joint(options):
     counts = np.zeros(81)
     substates = state.substates.copy()
     visit_substates(rng, 100, substates, state, scale, data, target)
+    # a proposal may be rejected, and then a chain forgets later
+    n_between = 10 if is_plain(data, target) else 25
     for _ in range(20_000):
-        squares = visit_substates(rng, 10, substates, state, scale, data, target)
+        squares = visit_substates(rng, n_between, substates, state, scale, data, target)
         counts[np.ravel_multi_index(tuple(np.rint(substates.ravel() * 2).astype(int)), (3,) * 4)] += 1
     assert chi_square_p(counts, probabilities) > P_LIMIT
     residual = data.observations - substates.T @ state.features
@@ -271,82 +341,111 @@ def test_features_follow_their_integrated_joint(feature_values, missing):
 
 @numba.njit
 def visit_births(rng, n, state, data, target):
-    substates, features, policies = state.substates, state.features, state.policies
     rate = state.ibp_mass  # one dimension: alpha beta / beta
+    scale = target.observation_weight / state.noise_variance
     drawn = np.empty((n, 4))
     for i in range(n):
         for _ in range(5):
             substates, features, policies, _, _ = draw_births_and_deaths(
-                rng, substates, features, policies, target.observation_weight / state.noise_variance,
-                state.weight_scale, rate, state.policy_concentration, data, target,
+                rng, state.substates, state.features, scale, rate, state, data, target
+            )
+            state = State(
+                substates, features, policies, state.noise_variance, state.noise_shape, state.noise_rate,
+                state.weight_scale, state.ibp_mass, state.ibp_concentration, state.policy_concentration,
+                state.policy_scale, state.decisiveness, state.base_policy,
             )  # fmt: skip
-        drawn[i, 0] = len(features)
-        drawn[i, 1] = features.sum()
-        drawn[i, 2] = np.mean(substates > 0.0) if len(features) else 0.0
-        drawn[i, 3] = np.sum(policies[:, 0])
+        drawn[i, 0] = len(state.features)
+        drawn[i, 1] = state.features.sum()
+        drawn[i, 2] = np.mean(state.substates > 0.0) if len(state.features) else 0.0
+        drawn[i, 3] = np.sum(state.policies[:, 0])
     return drawn
 
 
+def weigh_prior_of_births(rng, n_prior, state, observations, data, target):
+    """Draws of the quantities of `visit_births` from the prior in one dimension, and their likelihood."""
+    n_features = rng.poisson(state.ibp_mass, n_prior)
+    n_rows = len(observations)
+    weight_sum, nonzero, first_policy = np.zeros(n_prior), np.zeros(n_prior), np.zeros(n_prior)
+    means, totals = np.zeros((n_rows, n_prior)), np.zeros((n_rows, n_prior))
+    tallies = np.zeros((n_rows, n_prior, target.n_actions))
+    for k in range(n_features.max()):
+        present = n_features > k
+        weights = present * (rng.exponential(size=n_prior) if target.positive else rng.normal(size=n_prior))
+        if target.combination == PRODUCT:
+            log_odds = math.sqrt(state.policy_scale) * rng.standard_normal((n_prior, target.n_actions))
+            policies = special.softmax(log_odds, axis=1)
+        else:
+            log_odds = None
+            policies = rng.dirichlet(np.ones(target.n_actions), n_prior)
+        theta = rng.beta(2.0, 1.0, n_prior)
+        weight_sum += weights
+        first_policy += present * policies[:, 0]
+        for n in range(n_rows):
+            s = present * np.where(rng.random(n_prior) < theta, 0, rng.integers(1, 4, n_prior)) / 3
+            nonzero += s > 0
+            means[n] += s * weights
+            totals[n] += s
+            tallies[n] += s[:, None] * (policies if log_odds is None else log_odds)
+    log_likelihood = np.where(n_features <= target.max_features, 0.0, -np.inf)
+    for n in range(n_rows):
+        if not np.isnan(observations[n, 0]):
+            log_likelihood -= (observations[n, 0] - means[n]) ** 2 / (2 * state.noise_variance)
+        if target.combination == PRODUCT:
+            weights = state.base_policy * np.exp(tallies[n])
+        else:
+            weights = np.where(totals[n][:, None] > 0, tallies[n], 1.0) ** state.decisiveness
+        if len(data.available):
+            weights = weights * data.available[n]
+        log_likelihood += target.action_weight * np.log(weights[:, data.actions[n]] / weights.sum(axis=1))
+    share = np.where(n_features > 0, nonzero / np.maximum(n_rows * n_features, 1), 0.0)
+    return np.stack([n_features, weight_sum, share, first_policy], axis=1), np.exp(log_likelihood)
+
+
 @pytest.mark.parametrize(
-    ("action_weight", "feature_values", "decisiveness", "max_features"),
+    ("action_weight", "feature_values", "policies", "max_features", "masked"),
     [
-        (1.0, "positive", 1.0, None),
-        (2.5, "positive", 1.0, None),
-        (1.0, "real", 1.0, None),
-        (2.5, "real", 1.0, 2),
-        (1.5, "positive", 6.0, None),
-        (1.0, "real", 0.4, 2),
+        (1.0, "positive", {}, None, False),
+        (2.5, "positive", {}, None, False),
+        (1.0, "real", {}, None, False),
+        (2.5, "real", {}, 2, False),
+        (1.5, "positive", {"decisiveness": 6.0}, None, False),
+        (1.0, "real", {"decisiveness": 0.4}, 2, False),
+        (1.0, "positive", {}, None, True),
+        (2.5, "positive", {"decisiveness": "auto"}, None, True),
+        (1.0, "positive", {"combination": "product"}, None, False),
+        (2.5, "real", {"combination": "product"}, None, False),
+        (1.0, "positive", {"combination": "product"}, 2, True),
     ],
 )
-def test_births_and_deaths_alone_reach_the_posterior(action_weight, feature_values, decisiveness, max_features):
+def test_births_and_deaths_alone_reach_the_posterior(action_weight, feature_values, policies, max_features, masked):
     """In one dimension all features are singletons; the yardstick is the prior, weighted by the likelihood."""
     priors = Priors(sparsity=(2.0, 1.0))
     target = make_target(
-        priors, n_actions=2, n_dimensions=1, n_levels=4, action_weight=action_weight, feature_values=feature_values,
-        decisiveness=decisiveness, max_features=max_features,
+        priors, n_actions=3, n_dimensions=1, n_levels=4, action_weight=action_weight, feature_values=feature_values,
+        max_features=max_features, **policies,
     )  # fmt: skip
     observations = np.array([[1.0], [0.2], [np.nan]])
-    actions = np.array([0, 1, 0])
-    data = make_demonstrations(observations, actions)
-    state = make_tiny()[0]._replace(
-        features=np.ones((1, 1)), substates=np.ones((1, 3)), policies=np.full((1, 2), 0.5), ibp_mass=1.3
-    )
+    available = np.array([[True, False, True], [False, True, True], [True, True, False]]) if masked else None
+    data = make_demonstrations(observations, np.array([0, 1, 0]), available=available)
+    state = make_tiny(**policies)[0]._replace(
+        features=np.ones((1, 1)), substates=np.ones((1, 3)), policies=np.full((1, 3), 1 / 3), ibp_mass=1.3,
+        policy_scale=2.0,
+    )  # fmt: skip
     drawn = visit_births(np.random.default_rng(2), 150_000, state, data, target)
-
-    rng = np.random.default_rng(3)
-    n_prior = 800_000
-    n_features = rng.poisson(1.3, n_prior)
-    most = n_features.max()
-    present = np.arange(most) < n_features[:, None]
-    weights = rng.exponential(size=present.shape) if feature_values == "positive" else rng.normal(size=present.shape)
-    weights = np.where(present, weights, 0.0)
-    policies = np.where(present, rng.beta(1.0, 1.0, present.shape), 0.0)
-    theta = rng.beta(2.0, 1.0, present.shape)
-    log_likelihood = np.zeros(n_prior)
-    nonzero = np.zeros(n_prior)
-    for n in range(3):
-        s = np.where(rng.random(present.shape) < theta, 0, rng.integers(1, 4, present.shape)) / 3 * present
-        nonzero += (s > 0).sum(axis=1)
-        if not np.isnan(observations[n, 0]):
-            log_likelihood -= (observations[n, 0] - (s * weights).sum(axis=1)) ** 2 / (2 * state.noise_variance)
-        total = s.sum(axis=1)
-        first = np.where(total > 0, (s * policies).sum(axis=1) / np.where(total > 0, total, 1), 0.5)
-        taken, other = (first, 1 - first) if actions[n] == 0 else (1 - first, first)
-        log_likelihood -= action_weight * np.log1p((other / taken) ** decisiveness)
-    likelihood = np.exp(log_likelihood) * (n_features <= target.max_features)
-    share = np.where(n_features > 0, nonzero / np.maximum(3 * n_features, 1), 0.0)
-    yardsticks = [n_features, weights.sum(axis=1), share, policies.sum(axis=1)]
-    columns = [drawn[:, 0], drawn[:, 1], drawn[:, 2], drawn[:, 3]]
     assert drawn[:, 0].max() <= target.max_features
+    prior, likelihood = weigh_prior_of_births(np.random.default_rng(3), 500_000, state, observations, data, target)
     for k in range(min(5, target.max_features + 1)):
-        yardsticks.append(n_features == k)
-        columns.append((drawn[:, 0] == k).astype(float))
-    for column, values in zip(columns, yardsticks, strict=True):
-        mean = np.average(values, weights=likelihood)
-        error = math.sqrt(np.sum(likelihood**2 * (values - mean) ** 2)) / likelihood.sum()
-        batches = column[: len(column) // 100 * 100].reshape(100, -1).mean(axis=1)
-        z = (batches.mean() - mean) / math.hypot(error, batches.std(ddof=1) / 10)
-        assert abs(z) < Z_LIMIT
+        prior = np.column_stack([prior, prior[:, 0] == k])
+        drawn = np.column_stack([drawn, drawn[:, 0] == k])
+    assert np.abs(compare_with_weighted(drawn, prior, likelihood)).max() < Z_LIMIT
+
+
+def compare_with_weighted(drawn, prior, likelihood):
+    """z scores of the means of a chain (steps, quantities) against those of weighted independent draws."""
+    means = likelihood @ prior / likelihood.sum()
+    errors = np.sqrt(likelihood**2 @ (prior - means) ** 2) / likelihood.sum()
+    batches = drawn[: len(drawn) // 100 * 100].reshape(100, -1, drawn.shape[1]).mean(axis=1)
+    return (batches.mean(axis=0) - means) / np.hypot(errors, batches.std(axis=0, ddof=1) / 10)
 
 
 @numba.njit
@@ -401,63 +500,206 @@ def test_dirichlet_has_beta_margins(alpha):
 
 
 @numba.njit
-def visit_policies(rng, n, substates, policies, concentration, data, target):
-    drawn = np.empty((n, 5))
+def visit_policies(rng, n, substates, state, data, target):
+    """Policies and concentration of a mixture: two entries of each policy, a product, the concentration."""
+    policies, concentration = state.policies, state.policy_concentration
+    drawn = np.empty((n, 6))
     for i in range(n):
-        if target.decisiveness == 1.0:
+        if is_plain(data, target):
             policies, concentration, _ = draw_policies(rng, substates, policies, concentration, data, target)
         else:
-            policies, concentration, _ = draw_decisive_policies(rng, substates, policies, concentration, data, target)
+            votes = find_votes(policies, state.base_policy, state.decisiveness, target)
+            policies, concentration, _ = draw_decisive_policies(
+                rng, substates, policies, concentration, votes, data, target
+            )
         drawn[i, 0] = policies[0, 0]
         drawn[i, 1] = policies[1, 0]
         drawn[i, 2] = policies[0, 0] * policies[1, 0]
-        drawn[i, 3] = math.log(concentration)
-        drawn[i, 4] = math.log(concentration) ** 2
+        drawn[i, 3] = policies[1, 2]
+        drawn[i, 4] = math.log(concentration)
+        drawn[i, 5] = math.log(concentration) ** 2
+    return drawn
+
+
+# five rows with two features; one of them holds none
+ROWS = np.array([[1.0, 0.4, 0.2, 0.0, 0.0], [0.0, 0.6, 0.9, 0.0, 0.3]])
+
+
+def make_acting(masked, n_actions=3):
+    """Actions of the rows, one unknown; if masked, some are not available, and the first row has no choice."""
+    available = np.ones((5, n_actions), dtype=bool)
+    available[0, 1:] = available[1, 2] = available[2, 0] = available[3, 1] = False
+    return make_demonstrations(np.zeros((5, 1)), [0, 0, 1, 2, -1], available=available if masked else None)
+
+
+def sum_log_probabilities(log_weights, data):
+    """Log-likelihood of the known actions by logarithms (rows, draws, U) of what the actions weigh."""
+    log_likelihood = np.zeros(log_weights.shape[1])
+    for n in np.flatnonzero(data.actions >= 0):
+        logs = np.where(data.available[n], log_weights[n], -np.inf) if len(data.available) else log_weights[n]
+        log_likelihood += logs[:, data.actions[n]] - special.logsumexp(logs, axis=1)
+    return log_likelihood
+
+
+@pytest.mark.parametrize(
+    ("action_weight", "decisiveness", "masked"),
+    [
+        (0.0, 1.0, False), (0.4, 1.0, False), (1.0, 1.0, False), (1.5, 1.0, False), (6.0, 1.0, False),
+        (1.0, 5.0, False), (2.5, 0.6, False), (0.0, 5.0, False), (1.0, 1.0, True), (2.5, 4.0, True),
+    ],
+)  # fmt: skip
+def test_policies_and_their_concentration_follow_the_posterior(action_weight, decisiveness, masked):
+    data = make_acting(masked)
+    target = make_target(
+        Priors(policy_concentration=(3.0, 2.0)), n_actions=3, n_dimensions=1, action_weight=action_weight,
+        decisiveness=decisiveness,
+    )  # fmt: skip
+    state = make_tiny()[0]._replace(policies=np.full((2, 3), 1 / 3), decisiveness=decisiveness)
+    drawn = visit_policies(np.random.default_rng(4), 300_000, ROWS, state, data, target)
+    rng = np.random.default_rng(5)
+    alpha = rng.gamma(3.0, 0.5, 1_000_000)
+    policies = np.maximum(rng.gamma(alpha[:, None, None], size=(len(alpha), 2, 3)), 1e-300)
+    policies /= policies.sum(axis=2, keepdims=True)
+    mixture = np.stack([s[0] * policies[:, 0] + s[1] * policies[:, 1] for s in ROWS.T])
+    mixture[3] = 1.0
+    likelihood = np.exp(action_weight * sum_log_probabilities(decisiveness * np.log(mixture), data))
+    first, second = policies[:, 0], policies[:, 1]
+    prior = np.column_stack(
+        [first[:, 0], second[:, 0], first[:, 0] * second[:, 0], second[:, 2], np.log(alpha), np.log(alpha) ** 2]
+    )
+    assert np.abs(compare_with_weighted(drawn, prior, likelihood)).max() < Z_LIMIT
+
+
+@numba.njit
+def visit_decisiveness(rng, n, decisiveness, tallies, data, target):
+    drawn = np.empty(n)
+    for i in range(n):
+        decisiveness = draw_decisiveness(rng, decisiveness, tallies, data, target)
+        drawn[i] = math.log(decisiveness)
     return drawn
 
 
 @pytest.mark.parametrize(
-    ("action_weight", "decisiveness"),
-    [(0.0, 1.0), (0.4, 1.0), (1.0, 1.0), (1.5, 1.0), (6.0, 1.0), (1.0, 5.0), (2.5, 0.6)],
+    ("action_weight", "prior", "masked"),
+    [
+        (1.0, (2.0, 0.5), False),
+        (2.0, (2.0, 0.5), False),
+        (0.0, (2.0, 0.5), False),
+        (1.0, (2.0, 0.1), True),
+        (2.0, (0.5, 1.0), True),  # much of it is near zero, where any action is as good as any other
+    ],
 )
-def test_policies_and_their_concentration_follow_the_posterior(action_weight, decisiveness):
-    substates = np.array([[1.0, 0.4, 0.2, 0.0, 0.0], [0.0, 0.6, 0.9, 0.3, 0.0]])
-    actions = np.array([0, 0, 1, 1, 0])
-    data = make_demonstrations(np.zeros((5, 1)), actions)
+def test_decisiveness_follows_its_integrated_posterior(action_weight, prior, masked):
+    data = make_acting(masked)
     target = make_target(
-        Priors(policy_concentration=(3.0, 2.0)), n_actions=2, n_dimensions=1, action_weight=action_weight,
-        decisiveness=decisiveness,
+        Priors(decisiveness=prior), n_actions=3, n_dimensions=1, action_weight=action_weight, decisiveness="auto"
+    )
+    policies = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]])
+    votes = find_votes(policies, np.zeros(0), 3.0, target)
+    drawn = visit_decisiveness(np.random.default_rng(6), 300_000, 3.0, tally_rows(ROWS, -1, votes), data, target)
+    log_tau = np.linspace(-40, 8, 4801)
+    tau = np.exp(log_tau)
+    mixture = action_probabilities(ROWS, policies)
+    log_weights = tau[:, None] * np.log(mixture)[:, None, :]
+    log_density = stats.gamma.logpdf(tau, prior[0], scale=1 / prior[1]) + log_tau
+    log_density += action_weight * sum_log_probabilities(log_weights, data)
+    ((mean, square),) = grid_moments(log_density, log_tau)
+    assert abs(batch_z(drawn, mean)) < Z_LIMIT
+    assert abs(batch_z(drawn**2, square)) < Z_LIMIT
+    below = np.cumsum(special.softmax(log_density))
+    for place in np.searchsorted(below, [0.05, 0.25, 0.5, 0.75, 0.95]):
+        edge = (log_tau[place] + log_tau[place + 1]) / 2
+        assert abs(batch_z((drawn < edge).astype(float), below[place])) < Z_LIMIT
+
+
+def test_a_given_decisiveness_stays():
+    target = make_target(Priors(), n_actions=3, n_dimensions=1, decisiveness=4.0)
+    rng = np.random.default_rng(0)
+    assert draw_decisiveness(rng, 4.0, np.ones((5, 3)), make_acting(False), target) == 4.0
+    assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
+
+
+# --- product of policies -------------------------------------------------------------------------------------
+
+
+@numba.njit
+def visit_product(rng, n, substates, state, data, target):
+    """Policies, base policy and scale of a product, drawn given the substates; and how the last draw ended."""
+    policies, base_policy, scale = state.policies, state.base_policy, state.policy_scale
+    drawn = np.empty((n, 8 + 3 * len(policies)))
+    log_likelihood = 0.0
+    for i in range(n):
+        votes = find_votes(policies, base_policy, 1.0, target)
+        policies, base_policy, scale, log_likelihood = draw_product_policies(rng, substates, scale, votes, data, target)
+        measure_product(drawn[i], policies, base_policy, scale)
+    return drawn, policies, base_policy, log_likelihood
+
+
+@numba.njit
+def measure_product(values, policies, base_policy, scale):
+    log_base = np.log(base_policy)
+    log_base -= log_base.mean()
+    values[0] = math.log(scale)
+    values[1] = math.log(scale) ** 2
+    values[2] = base_policy[0]
+    values[3] = base_policy[0] ** 2
+    values[4] = base_policy[-1]
+    values[5] = log_base[1]
+    values[6] = log_base[0] * log_base[1]
+    values[7] = math.log(np.sum(log_base**2)) * math.log(scale)
+    for k in range(len(policies)):
+        logs = np.log(policies[k])
+        logs -= logs.mean()
+        values[8 + 3 * k] = policies[k, 0]
+        values[9 + 3 * k] = policies[k, 1] * base_policy[1]
+        values[10 + 3 * k] = logs[0] * log_base[2]
+
+
+@numba.njit
+def measure_prior_of_product(policies, scales):
+    values = np.empty((len(scales), 5 + 3 * policies.shape[1]))
+    for i in range(len(scales)):
+        measure_product(values[i], policies[i, :-1], policies[i, -1], scales[i])
+    return values
+
+
+@pytest.mark.parametrize(
+    ("action_weight", "n_actions", "n_features", "masked"),
+    [
+        (1.0, 3, 2, False),
+        (1.0, 3, 2, True),
+        (1.0, 5, 2, True),  # two actions of the five in one call
+        (1.0, 3, 0, True),
+        (2.5, 3, 2, False),
+        (2.5, 3, 2, True),
+        (0.4, 3, 2, True),
+        (0.0, 3, 2, True),
+    ],
+)
+def test_policies_of_a_product_follow_the_posterior(action_weight, n_actions, n_features, masked):
+    """Against draws of all log odds and their scale from the prior, weighted by the likelihood."""
+    data = make_acting(masked, n_actions)
+    substates = ROWS[:n_features]
+    target = make_target(
+        Priors(policy_scale=(6.0, 8.0)), n_actions=n_actions, n_dimensions=1, action_weight=action_weight,
+        combination="product",
     )  # fmt: skip
-    drawn = visit_policies(np.random.default_rng(4), 300_000, substates, np.full((2, 2), 0.5), 1.0, data, target)
-    rng = np.random.default_rng(5)
-    alpha = rng.gamma(3.0, 0.5, 2_000_000)
-    first = rng.beta(alpha, alpha)
-    second = rng.beta(alpha, alpha)
-    log_likelihood = np.zeros(len(alpha))
-    for (s0, s1), action in zip(substates.T, actions, strict=True):
-        if s0 + s1 > 0:
-            p = (s0 * first + s1 * second) / (s0 + s1)
-            odds = np.maximum(p if action == 0 else 1 - p, 1e-300) / np.maximum(1 - p if action == 0 else p, 1e-300)
-            log_likelihood -= action_weight * np.log1p(odds ** (-decisiveness))
-    likelihood = np.exp(log_likelihood)
-    for j, values in enumerate([first, second, first * second, np.log(alpha), np.log(alpha) ** 2]):
-        mean = np.average(values, weights=likelihood)
-        error = math.sqrt(np.sum(likelihood**2 * (values - mean) ** 2)) / likelihood.sum()
-        batches = drawn[:, j].reshape(100, -1).mean(axis=1)
-        assert abs(batches.mean() - mean) < Z_LIMIT * math.hypot(error, batches.std(ddof=1) / 10)
+    uniform = np.full((n_features + 1, n_actions), 1 / n_actions)
+    state = make_tiny()[0]._replace(policies=uniform[:-1], base_policy=uniform[-1])
+    drawn, policies, base_policy, log_likelihood = visit_product(
+        np.random.default_rng(7), 200_000, substates, state, data, target
+    )
+    probabilities = multiplied_probabilities(substates, policies, base_policy, data.available)
+    taken = np.log(probabilities[np.arange(4), data.actions[:4]])
+    assert log_likelihood == pytest.approx(taken.sum(), abs=1e-9)
 
-
-@pytest.mark.parametrize("decisiveness", [0.3, 1.0, 12.0])
-def test_decisive_probability_is_that_of_the_model(decisiveness):
-    rng = np.random.default_rng(1)
-    substates, policies = rng.random((3, 4)) * (rng.random((3, 4)) < 0.6), rng.dirichlet(np.full(4, 0.3), 3)
-    substates[:, 0] = 0.0
-    expected = np.log(action_probabilities(substates, policies, decisiveness))
-    for n, u in np.ndindex(4, 4):
-        others = substates[1:, n] @ policies[1:]
-        log_probability = log_decisive_probability(others, policies[0], substates[0, n], u, decisiveness)
-        assert log_probability == pytest.approx(expected[n, u], abs=1e-9)
-    assert expected[0] == pytest.approx(-math.log(4))
+    rng = np.random.default_rng(8)
+    scales = 8.0 / rng.gamma(6.0, size=500_000)
+    log_odds = np.sqrt(scales)[:, None, None] * rng.standard_normal((len(scales), n_features + 1, n_actions))
+    log_weights = np.stack([log_odds[:, -1] + np.tensordot(s, log_odds[:, :-1], (0, 1)) for s in substates.T])
+    likelihood = np.exp(action_weight * sum_log_probabilities(log_weights, data))
+    prior = measure_prior_of_product(special.softmax(log_odds, axis=2), scales)
+    assert np.abs(compare_with_weighted(drawn, prior, likelihood)).max() < Z_LIMIT
 
 
 # --- hyperparameters -----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from tests.support.geweke import QUANTITIES, measure, redraw_data, run_geweke
+from tests.support.geweke import N_QUANTITIES, QUANTITIES, find_unused, measure, redraw_data, run_geweke
 from whyact.model import State
 from whyact.sampler.sweep import run_sweeps
 
@@ -28,9 +28,16 @@ Z_LIMIT = 4.5
         {"silent": True},  # how the features of each action are learned in `PerActionFeaturesClassifier`
         {"decisiveness": 5.0},
         {"decisiveness": 0.5, "missing": True, "max_features": 2},
+        {"decisiveness": "auto", "missing": True},
+        {"decisiveness": 1.0, "masked": True},
+        {"combination": "product"},
+        {"combination": "product", "missing": True, "masked": True, "max_features": 2, "feature_values": "real"},
     ],
-    ids=["positive", "real", "missing", "binary", "cells", "no actions", "decisive", "undecided, two features"],
-)
+    ids=[
+        "positive", "real", "missing", "binary", "cells", "no actions", "decisive", "undecided, two features",
+        "decisiveness learned", "some actions not available", "product", "product of two, some not available",
+    ],
+)  # fmt: skip
 def test_sweep_leaves_the_joint_distribution_invariant(model):
     scores, chain, prior = run_geweke(seed=1, n_steps=300_000, n_prior=60_000, **model)
     worst = max(scores, key=lambda key: abs(scores[key]))
@@ -38,13 +45,13 @@ def test_sweep_leaves_the_joint_distribution_invariant(model):
     # sharp enough to see two percent in the number of features
     batches = chain[:, 0].reshape(100, -1).mean(axis=1)
     assert batches.std(ddof=1) / 10 < 0.02 * prior[:, 0].mean()
-    assert len({name for name, _ in scores}) == len(QUANTITIES)
+    assert {name for name, _ in scores} == set(QUANTITIES) - find_unused(model)
 
 
 @numba.njit
 def run_chain_with_the_papers_weight_scale(rng, state, data, target, n_steps, thin):
     """The paper's InvGamma(a + K D / 2, b + sum of w / 2), which belongs to a Gaussian, in place of the right one."""
-    drawn = np.empty((n_steps, 15))
+    drawn = np.empty((n_steps, N_QUANTITIES))
     observation_weights = np.array([target.observation_weight])
     for i in range(n_steps):
         state = run_sweeps(rng, state, observation_weights, data, target)[0]
@@ -52,7 +59,8 @@ def run_chain_with_the_papers_weight_scale(rng, state, data, target, n_steps, th
         wrong = (target.weight_scale_rate + 0.5 * state.features.sum()) / rng.standard_gamma(shape)
         state = State(
             state.substates, state.features, state.policies, state.noise_variance, state.noise_shape, state.noise_rate,
-            wrong, state.ibp_mass, state.ibp_concentration, state.policy_concentration,
+            wrong, state.ibp_mass, state.ibp_concentration, state.policy_concentration, state.policy_scale,
+            state.decisiveness, state.base_policy,
         )  # fmt: skip
         data = redraw_data(rng, state, data, target)
         drawn[i] = measure(state)
@@ -62,7 +70,7 @@ def run_chain_with_the_papers_weight_scale(rng, state, data, target, n_steps, th
 @numba.njit
 def run_chain_with_sorted_features(rng, state, data, target, n_steps, thin):
     """Features in an order that depends on them, as when newborn ones are appended: the scan is not invariant then."""
-    drawn = np.empty((n_steps, 15))
+    drawn = np.empty((n_steps, N_QUANTITIES))
     observation_weights = np.array([target.observation_weight])
     for i in range(n_steps):
         state = run_sweeps(rng, state, observation_weights, data, target)[0]
@@ -73,7 +81,7 @@ def run_chain_with_sorted_features(rng, state, data, target, n_steps, thin):
         state = State(
             state.substates[order], state.features[order], state.policies[order], state.noise_variance,
             state.noise_shape, state.noise_rate, state.weight_scale, state.ibp_mass, state.ibp_concentration,
-            state.policy_concentration,
+            state.policy_concentration, state.policy_scale, state.decisiveness, state.base_policy,
         )  # fmt: skip
         data = redraw_data(rng, state, data, target)
         drawn[i] = measure(state)
@@ -83,7 +91,7 @@ def run_chain_with_sorted_features(rng, state, data, target, n_steps, thin):
 @numba.njit
 def run_chain_with_overconfident_noise(rng, state, data, target, n_steps, thin):
     """A noise variance whose scatter is a little too small: right mean, wrong variance."""
-    drawn = np.empty((n_steps, 15))
+    drawn = np.empty((n_steps, N_QUANTITIES))
     observation_weights = np.array([target.observation_weight])
     for i in range(n_steps):
         before = math.log(state.noise_variance)
@@ -91,7 +99,8 @@ def run_chain_with_overconfident_noise(rng, state, data, target, n_steps, thin):
         shrunk = math.exp(0.9 * math.log(state.noise_variance) + 0.1 * before)
         state = State(
             state.substates, state.features, state.policies, shrunk, state.noise_shape, state.noise_rate,
-            state.weight_scale, state.ibp_mass, state.ibp_concentration, state.policy_concentration,
+            state.weight_scale, state.ibp_mass, state.ibp_concentration, state.policy_concentration, state.policy_scale,
+            state.decisiveness, state.base_policy,
         )  # fmt: skip
         data = redraw_data(rng, state, data, target)
         drawn[i] = measure(state)

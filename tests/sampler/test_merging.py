@@ -38,11 +38,12 @@ def test_merging_a_split_feature_restores_it():
     assert merged.policies.sum() == pytest.approx(1.0)
 
 
-def test_a_doubled_feature_is_merged_and_a_needed_one_is_kept():
+@pytest.mark.parametrize("combination", ["mixture", "product"])
+def test_a_doubled_feature_is_merged_and_a_needed_one_is_kept(combination):
     truth = draw_ground_truth(np.random.default_rng(4), 4, 25, n_rows=60, n_dimensions=15)
     unit = 4 * np.sqrt(np.mean(truth.observations**2))
     data = make_demonstrations(truth.observations, truth.actions, unit)
-    target = make_target(Priors(), n_actions=4, n_dimensions=15)
+    target = make_target(Priors(), n_actions=4, n_dimensions=15, combination=combination)
     grid = np.rint(truth.substates.T * 99) / 99
     features = truth.features / unit
     # the first feature is held by two: one for the upper half of its amounts, one for the lower
@@ -51,6 +52,7 @@ def test_a_doubled_feature_is_merged_and_a_needed_one_is_kept():
         np.ascontiguousarray(np.vstack([high, grid[0] - high, grid[1:]])), np.vstack([features[:1], features]),
         np.vstack([truth.policies[:1], truth.policies]), truth.noise_variance / unit**2,
         1000.0, 1.0, 1.0 / unit, 2.0, 1.0, 0.1,
+        base_policy=np.full(4, 0.25) if combination == "product" else np.zeros(0),
     )  # fmt: skip
     merged = EXACT.merge(np.random.default_rng(0), doubled, data, target, lambda: None)
     held = merged.substates.any(axis=1)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.killing import run_and_kill
+from tests.support.plain import PLAIN
 from whyact import (
     ClusterPolicyClassifier,
     FeaturePolicyClassifier,
@@ -21,7 +22,8 @@ from whyact.storage import checkpoint as checkpoints
 
 pytestmark = pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
 # With a burn-in that anneals and merges.
-OPTIONS = {"n_burn_in": 300, "n_draws": 60, "thin": 2, "n_chains": 2, "random_state": 3}
+CHAINS = {"n_burn_in": 300, "n_draws": 60, "thin": 2, "n_chains": 2, "random_state": 3}
+OPTIONS = {**PLAIN, **CHAINS}
 N_KILLS = 100
 
 
@@ -66,11 +68,13 @@ def assert_same_draws(one, other):
     [
         FeaturePolicyClassifier(**OPTIONS),
         FeaturePolicyClassifier(**OPTIONS, sampler="as-published"),
-        FeaturePolicyClassifier(**OPTIONS | {"n_burn_in": 60}, start="rows", max_features=3, decisiveness=5.0),
-        PatternPolicyClassifier(**OPTIONS),
-        ClusterPolicyClassifier(**OPTIONS),
+        FeaturePolicyClassifier(**OPTIONS | {"n_burn_in": 60, "decisiveness": 5.0}, start="rows", max_features=3),
+        FeaturePolicyClassifier(**OPTIONS | {"n_burn_in": 60, "decisiveness": "auto"}),
+        FeaturePolicyClassifier(**OPTIONS | {"n_burn_in": 60, "combination": "product"}),
+        PatternPolicyClassifier(**CHAINS),
+        ClusterPolicyClassifier(**CHAINS),
     ],
-    ids=["exact", "as published", "from rows", "patterns", "clusters"],
+    ids=["exact", "as published", "from rows", "decisiveness learned", "product", "patterns", "clusters"],
 )
 def test_every_sampler_goes_on_where_it_was(model, demo, tmp_path, often, monkeypatch):
     from sklearn.base import clone
@@ -214,7 +218,7 @@ def test_another_run_in_the_folder_is_refused(demo, tmp_path):
 
 def test_folders_that_cannot_be_used_are_refused(demo, tmp_path):
     X, y = demo.X[:60], demo.y[:60]
-    quick = FeaturePolicyClassifier(n_burn_in=5, n_draws=5, n_chains=1, random_state=0)
+    quick = FeaturePolicyClassifier(**PLAIN, n_burn_in=5, n_draws=5, n_chains=1, random_state=0)
     (tmp_path / "file").write_text("x")
     with pytest.raises(ValueError, match=r"checkpoint: the folder .* cannot be used"):
         quick.fit(X, y, checkpoint=tmp_path / "file")
@@ -232,7 +236,7 @@ def test_folders_that_cannot_be_used_are_refused(demo, tmp_path):
 
 def test_damaged_checkpoints_are_refused(demo, tmp_path):
     X, y = demo.X[:60], demo.y[:60]
-    quick = FeaturePolicyClassifier(n_burn_in=5, n_draws=5, thin=1, n_chains=1, random_state=0)
+    quick = FeaturePolicyClassifier(**PLAIN, n_burn_in=5, n_draws=5, thin=1, n_chains=1, random_state=0)
     quick.fit(X, y, checkpoint=tmp_path)
     for name in ("state.nc", "draws-00000.nc"):
         content = (tmp_path / name).read_bytes()
@@ -247,7 +251,7 @@ def test_damaged_checkpoints_are_refused(demo, tmp_path):
 
 
 def test_nobodys_files_are_removed(demo, tmp_path):
-    quick = FeaturePolicyClassifier(n_burn_in=5, n_draws=5, thin=1, n_chains=1, random_state=0)
+    quick = FeaturePolicyClassifier(**PLAIN, n_burn_in=5, n_draws=5, thin=1, n_chains=1, random_state=0)
     for name in (".env", "results.nc"):
         folder = tmp_path / name.strip(".")
         folder.mkdir()
@@ -281,7 +285,7 @@ def test_a_folder_that_cannot_be_synced_loses_nothing(demo, tmp_path, often, mon
 
 def test_draws_that_no_state_speaks_of_are_refused(demo, tmp_path):
     X, y = demo.X[:60], demo.y[:60]
-    quick = FeaturePolicyClassifier(n_burn_in=5, n_draws=5, thin=1, n_chains=1, random_state=0)
+    quick = FeaturePolicyClassifier(**PLAIN, n_burn_in=5, n_draws=5, thin=1, n_chains=1, random_state=0)
     quick.fit(X, y, checkpoint=tmp_path / "short")
     quick.set_params(n_draws=9).fit(X, y, checkpoint=tmp_path / "long")
     shutil.copy(tmp_path / "long" / "draws-00000.nc", tmp_path / "short")
@@ -300,7 +304,7 @@ def test_many_chains_go_on(demo, tmp_path):
 def test_another_version_does_not_go_on(demo, tmp_path, monkeypatch):
 
     X, y = demo.X[:60], demo.y[:60]
-    quick = FeaturePolicyClassifier(n_burn_in=5, n_draws=5, thin=1, n_chains=1, random_state=0)
+    quick = FeaturePolicyClassifier(**PLAIN, n_burn_in=5, n_draws=5, thin=1, n_chains=1, random_state=0)
     quick.fit(X, y, checkpoint=tmp_path)
     monkeypatch.setattr(checkpoints, "__version__", "9.0")
     with pytest.raises(
@@ -331,7 +335,9 @@ def test_warm_start_draws_what_one_long_fit_would(demo):
 
 def test_warm_start_refuses_what_is_not_more_of_the_same(demo):
     X, y = demo.X[:60], demo.y[:60]
-    model = FeaturePolicyClassifier(n_burn_in=5, n_draws=5, thin=2, n_chains=1, random_state=0, warm_start=True)
+    model = FeaturePolicyClassifier(
+        **PLAIN, n_burn_in=5, n_draws=5, thin=2, n_chains=1, random_state=0, warm_start=True
+    )
     model.fit(X, y)
     before = model.posterior_
     with pytest.raises(ValueError, match="warm_start=True draws more from the same posterior"):

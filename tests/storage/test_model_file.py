@@ -5,6 +5,7 @@ import os
 import pickle
 import time
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -20,12 +21,13 @@ from sklearn.preprocessing import MaxAbsScaler
 import whyact
 from tests.support.mutations import mutate, sign
 from tests.support.paths import DATA
+from tests.support.plain import PLAIN
 from whyact import AsPublished, FeaturePolicyClassifier, Priors
 from whyact.errors import DamagedFileError, ModelFileError
-from whyact.storage.model_file import SCHEMA
+from whyact.storage.model_file import SCHEMA, write_model
 from whyact.storage.netcdf import Group, Variable, check_digest, decode, encode, read_netcdf, write_netcdf
 
-QUICK = {"n_burn_in": 30, "n_draws": 20, "thin": 2, "n_chains": 2, "random_state": 0}
+QUICK = {**PLAIN, "n_burn_in": 30, "n_draws": 20, "thin": 2, "n_chains": 2, "random_state": 0}
 pytestmark = pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
 
 
@@ -88,6 +90,10 @@ def test_a_loaded_model_predicts_the_same_numbers(model, file, demo):
         {"sampler": AsPublished(n_indicators=50), "n_chains": 1},
         {"priors": Priors(ibp_mass=(2, 3)), "action_weight": "dimensions", "unit": 2.0, "missing_action": "brake"},
         {"scale_columns": True},
+        {"decisiveness": "auto"},
+        {"combination": "product"},
+        {"combination": "product", "scale_columns": "auto", "max_prediction_draws": 4, "prediction": "map"},
+        {"combination": "auto", "n_chains": 1},
         {"missing_action": np.nan, "random_state": np.random.RandomState(0)},
     ],
 )
@@ -129,7 +135,7 @@ def test_a_loaded_model_draws_more_as_the_saved_one_would(model, file, demo):
 
 
 def test_models_of_many_chains_come_back(demo, tmp_path):
-    model = FeaturePolicyClassifier(n_burn_in=2, n_draws=1, thin=1, n_chains=30, random_state=0)
+    model = FeaturePolicyClassifier(**PLAIN, n_burn_in=2, n_draws=1, thin=1, n_chains=30, random_state=0)
     model.fit(demo.X[:20], demo.y[:20]).save(tmp_path / "model.nc")
     assert whyact.load(tmp_path / "model.nc").posterior_.n_chains == 30
 
@@ -241,11 +247,34 @@ def test_the_frozen_file_of_schema_1_is_read():
     assert np.allclose(model.predict_proba(np.array(expected["X"])), expected["probabilities"], rtol=1e-6)
 
 
+@pytest.mark.parametrize("combination", ["mixture", "product"])
+def test_what_is_available_comes_back(combination, demo, tmp_path):
+    codes = np.unique(demo.y[:60], return_inverse=True)[1]
+    available = np.ones((60, 5), bool)
+    available[np.arange(60), (codes + 1) % 5] = False
+    model = FeaturePolicyClassifier(**QUICK | {"combination": combination})
+    model.fit(demo.X[:60], demo.y[:60], available=available).save(tmp_path / "model.nc")
+    loaded = whyact.load(tmp_path / "model.nc")
+    assert np.array_equal(loaded.available_, available)
+    probabilities = loaded.predict_proba(demo.X[:60], available)
+    assert np.array_equal(probabilities, model.predict_proba(demo.X[:60], available))
+    assert not probabilities[~available].any()
+
+
+def test_policies_for_predictions_must_match_the_draws(demo, tmp_path):
+    model = FeaturePolicyClassifier(**QUICK | {"combination": "product"}).fit(demo.X[:60], demo.y[:60])
+    cut = model._result.cut
+    for changed in (cut._replace(base=cut.base[1:]), cut._replace(log_odds=1e9 * cut.log_odds)):
+        write_model(tmp_path / "broken.nc", replace(model._result, cut=changed), model.posterior_)
+        with pytest.raises(ModelFileError, match=r"do not match its draws|does not hold log odds"):
+            whyact.load(tmp_path / "broken.nc")
+
+
 def test_a_newer_file_is_refused(change):
     def edit(groups):
         groups["/"].attributes.update(whyact_schema=SCHEMA + 1, whyact_version="9.0")
 
-    with pytest.raises(ModelFileError, match=r"written by a newer whyact \(9\.0, schema 2; .*: install that version"):
+    with pytest.raises(ModelFileError, match=r"written by a newer whyact \(9\.0, schema 3; .*: install that version"):
         whyact.load(change(edit))
 
 
@@ -329,9 +358,9 @@ def put(index, value):
 @pytest.mark.parametrize(
     ("edit", "sentence"),
     [
-        (set_values("features", "policies", put((0, 0), 0.9999)), "a policy does not sum to one"),
-        (set_values("features", "policies", put((0, 0), -0.5)), "not probabilities"),
-        (set_values("features", "policies", put((0, 0), np.nan)), "not probabilities"),
+        (set_values("features", "policies", put((0, 0), 0.9999)), "does not sum to one"),
+        (set_values("features", "policies", put((0, 0), -0.5)), "does not hold probabilities"),
+        (set_values("features", "policies", put((0, 0), np.nan)), "has an unexpected type"),
         (set_values("features", "policies", lambda v: v[:, :-1]), "'policies' does not match"),
         (set_values("features", "policies", lambda v: v.astype(np.float32)), "an unexpected type"),
         (set_values("features", "features", put((0, 0), -1.0)), "not positive"),

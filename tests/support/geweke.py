@@ -11,7 +11,7 @@ import math
 import numba
 import numpy as np
 
-from whyact.model import Demonstrations, Priors, make_demonstrations, make_target
+from whyact.model import PRODUCT, Demonstrations, Priors, make_demonstrations, make_target
 from whyact.sampler.sweep import run_sweeps
 from whyact.simulation import simulate
 
@@ -31,14 +31,18 @@ QUANTITIES = (
     "policy_spread",
     "first_policy",
     "first_feature_active",
+    "policy_scale",
+    "decisiveness",
+    "base_policy",
 )
+N_QUANTITIES = len(QUANTITIES)
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @numba.njit
 def measure(state):
     """Quantities of a state, in the order of QUANTITIES; those of a state without features are constants."""
-    values = np.zeros(15)
+    values = np.zeros(N_QUANTITIES)
     n_features = len(state.features)
     values[0] = n_features
     values[1] = np.sum(state.features != 0.0)
@@ -58,6 +62,10 @@ def measure(state):
         # the order of the features must carry no information
         values[13] = state.policies[0, 0]
         values[14] = np.sum(state.features[0] != 0.0)
+    values[15] = math.log(state.policy_scale)
+    values[16] = math.log(state.decisiveness)
+    if len(state.base_policy) > 0:
+        values[17] = state.base_policy[0]
     return values
 
 
@@ -78,29 +86,40 @@ def redraw_data(rng, state, data, target):
             squares += data.observations[n, d] ** 2
         if data.actions[n] >= 0:
             mixture = np.zeros(target.n_actions)
-            for k in range(len(state.features)):
-                mixture += state.substates[k, n] * state.policies[k]
-            if mixture.sum() > 0.0:
-                mixture = (mixture / mixture.sum()) ** target.decisiveness
+            if target.combination == PRODUCT:
+                mixture += np.log(state.base_policy)
+                for k in range(len(state.features)):
+                    mixture += state.substates[k, n] * np.log(state.policies[k])
+                mixture = np.exp(mixture - mixture.max())
             else:
-                mixture[:] = 1.0
+                for k in range(len(state.features)):
+                    mixture += state.substates[k, n] * state.policies[k]
+            for u in range(target.n_actions):
+                if len(data.available) > 0 and not data.available[n, u]:
+                    mixture[u] = 0.0
+            if target.combination != PRODUCT and mixture.sum() > 0.0:
+                mixture = (mixture / mixture.max()) ** state.decisiveness
+            elif mixture.sum() == 0.0:
+                for u in range(target.n_actions):
+                    mixture[u] = 1.0 if len(data.available) == 0 or data.available[n, u] else 0.0
             left = rng.random() * mixture.sum()
-            action = 0
-            while action < target.n_actions - 1:
-                left -= mixture[action]
-                if left < 0.0:
-                    break
-                action += 1
+            action = -1
+            for u in range(target.n_actions):
+                if mixture[u] > 0.0:
+                    action = u
+                    left -= mixture[u]
+                    if left < 0.0:
+                        break
             data.actions[n] = action
     return Demonstrations(
         data.observations, data.actions, data.row_splits, data.row_gaps, data.column_splits, data.column_gaps,
-        squares, data.n_observed,
+        squares, data.n_observed, data.available,
     )  # fmt: skip
 
 
 @numba.njit
 def run_joint_chain(rng, state, data, target, n_steps, thin):
-    drawn = np.empty((n_steps, 15))
+    drawn = np.empty((n_steps, N_QUANTITIES))
     observation_weights = np.array([target.observation_weight])
     for i in range(n_steps):
         for _ in range(thin):
@@ -110,7 +129,7 @@ def run_joint_chain(rng, state, data, target, n_steps, thin):
     return drawn
 
 
-def make_small_model(feature_values="positive", missing=False, silent=False, **options):
+def make_small_model(feature_values="positive", missing=False, silent=False, masked=False, **options):
     """A model small enough to run a million sweeps, with hyperpriors that are neither flat nor pinned."""
     priors = Priors(
         noise_shape=(12.0, 3.0),
@@ -120,6 +139,8 @@ def make_small_model(feature_values="positive", missing=False, silent=False, **o
         weight_scale=(9.0, 8.0),
         policy_concentration=(5.0, 5.0),
         sparsity=(1.5, 2.0),
+        decisiveness=(6.0, 2.0),
+        policy_scale=(6.0, 8.0),
     )
     size = {"n_rows": 4, "n_dimensions": 3, "n_actions": 3}
     options = {"n_levels": 5, **options}
@@ -137,8 +158,12 @@ def make_small_model(feature_values="positive", missing=False, silent=False, **o
         mask[0, 1] = mask[2, 0] = mask[2, 1] = True
         hidden[1] = hidden[2] = True
     hidden |= silent
+    available = None
+    if masked:
+        available = np.ones((4, 3), dtype=bool)
+        available[0, 1] = available[3, 0] = available[3, 2] = False
 
-    given = {name: options[name] for name in ("n_levels", "decisiveness") if name in options}
+    given = {name: options[name] for name in ("n_levels", "decisiveness", "combination") if name in options}
 
     def draw_prior(rng):
         while True:
@@ -149,16 +174,21 @@ def make_small_model(feature_values="positive", missing=False, silent=False, **o
     def start(rng):
         simulation = draw_prior(rng)
         observations = np.where(mask, np.nan, simulation.observations)
-        return simulation.state, make_demonstrations(observations, np.where(hidden, -1, simulation.actions))
+        actions = simulation.actions
+        if masked:  # the first round draws new ones
+            actions = available.argmax(axis=1)
+        return simulation.state, make_demonstrations(observations, np.where(hidden, -1, actions), available=available)
 
     return target, draw_prior, start
 
 
-def compare(chain, prior, quantities=QUANTITIES):
+def compare(chain, prior, quantities=QUANTITIES, skipped=()):
     """z scores of means, variances and quantiles of each quantity: chain (autocorrelated) against independent draws."""
     scores = {}
     for i, name in enumerate(quantities):
         x, y = chain[:, i], prior[:, i]
+        if name in skipped:
+            continue
         center, spread = y.mean(), y.std()
         statistics = {"mean": lambda v: v, "variance": lambda v: ((v - center) / spread) ** 2}  # noqa: B023
         for q in QUANTILES:
@@ -187,4 +217,11 @@ def run_geweke(seed, n_steps, thin=1, n_prior=200_000, joint_chain=run_joint_cha
     prior = np.array([measure(draw_prior(rng).state) for _ in range(n_prior)])
     state, data = start(rng)
     chain = joint_chain(rng, state, data, target, n_steps, thin)
-    return compare(chain, prior), chain, prior
+    return compare(chain, prior, skipped=find_unused(model)), chain, prior
+
+
+def find_unused(model):
+    """Quantities that are not part of a model: no sweep moves them."""
+    if model.get("combination") == "product":
+        return {"policy_concentration", "decisiveness"}
+    return {"policy_scale", "base_policy"} | (set() if model.get("decisiveness") == "auto" else {"decisiveness"})

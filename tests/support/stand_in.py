@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from whyact import FeaturePolicyClassifier
+from whyact.estimators.inputs import CheckedInput
 from whyact.fit_result import FitResult
 from whyact.model import State
 from whyact.sampler.draws import ChainDraws, RunEnd
@@ -24,14 +25,18 @@ def make_model(
     n_runs: int = 2,
     seed: int = 0,
     numbers: Sequence[int] | None = None,
+    available: np.ndarray | None = None,
     **parameters: Any,
 ) -> FeaturePolicyClassifier:
     """A FeaturePolicyClassifier whose chains hold noisy copies of one state; with empty `labels`, without actions.
 
-    `numbers`: how many features each draw has, if not `n_features`.
+    `numbers`: how many features each draw has, if not `n_features`. Unless told otherwise, it is the paper's mixture.
+    A decisiveness to be learned differs from draw to draw. The policies that a product predicts with are learned.
     """
     rng = np.random.default_rng(seed)
-    model = FeaturePolicyClassifier(**parameters)
+    model = FeaturePolicyClassifier(
+        **{"combination": "mixture", "decisiveness": 1.0, "scale_columns": False} | parameters
+    )
     n_actions = max(len(labels), 1)
     features = rng.exponential(size=(n_features, n_columns)) * (rng.random((n_features, n_columns)) < 0.4)
     if model.feature_values == "real":
@@ -43,30 +48,39 @@ def make_model(
     observations[rng.random(observations.shape) < share_missing] = np.nan
     actions = rng.integers(0, n_actions, n_rows) if len(labels) else np.full(n_rows, -1)
     actions[:n_unknown] = -1
+    if available is not None:
+        available = available | (actions[:, None] == np.arange(n_actions))
 
     scaling = model._make_scaling(observations)
     observations = scaling.scale_columns(observations)
-    problem = model._make_problem(observations, actions, n_actions, scaling)
+    classes, columns = np.array(labels), None if names is None else np.array(names, dtype=object)
+    given = CheckedInput(observations, columns, classes, actions, available)
+    problem = model._make_problem(observations, given, scaling)
+    base_policy = rng.dirichlet(np.full(n_actions, 5.0)) if model.combination == "product" else np.zeros(0)
     chains = []
     for _ in range(n_runs):
         chain = None
         for number in numbers or [n_features] * n_draws:
             noisy = features / scaling.unit * rng.uniform(0.9, 1.1, features.shape)
-            state = State(levels[:number] / 99, noisy[:number], policies[:number], *[0.01] * (len(State._fields) - 3))
+            decisiveness = rng.uniform(9, 15) if model.decisiveness == "auto" else model.decisiveness
+            scalars = [0.01] * (len(State._fields) - 5)
+            state = State(
+                levels[:number] / 99, noisy[:number], policies[:number], *scalars, decisiveness, base_policy
+            )  # fmt: skip
             chain = chain or ChainDraws(state, model.n_levels)
             chain.append(state, rng.normal(), rng.normal())
         chains.append(chain)
-    model._set_result(
-        FitResult(
-            parameters=model.get_params(deep=False),
-            columns=None if names is None else np.array(names, dtype=object),
-            classes=np.array(labels),
-            observations=observations,
-            actions=actions,
-            scaling=scaling,
-            target=problem.target,
-            chains=chains,
-            end=RunEnd("", [seed], 0, [], []),
-        )
+    result = FitResult(
+        parameters=model.get_params(deep=False),
+        columns=columns,
+        classes=classes,
+        observations=observations,
+        actions=actions,
+        scaling=scaling,
+        target=problem.target,
+        chains=chains,
+        end=RunEnd("", [seed], 0, [], []),
+        available=available,
     )
+    model._set_result(model._complete(result))
     return model

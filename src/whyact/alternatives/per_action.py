@@ -175,7 +175,7 @@ class PerActionFeaturesClassifier(PolicyLearner):
         for u, seed in enumerate(seeds):
             if self.verbose:
                 print(f"features of {classes[u]} ({np.sum(actions == u)} rows)", file=sys.stderr)
-            group = GroupFeatures(**shared, unit=unit, action_weight=0.0, random_state=int(seed))
+            group = GroupFeatures(**shared, unit=unit, action_weight=0.0, scale_columns=False, random_state=int(seed))
             with warnings.catch_warnings():  # one sentence for all groups, below
                 warnings.simplefilter("ignore", UserWarning)
                 estimators.append(group.fit(X[actions == u]))

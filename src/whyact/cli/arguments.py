@@ -30,6 +30,7 @@ OPTIONS = {
     "columns": "--columns",
     "X": "--columns",
     "ignore": "--ignore",
+    "available": "--available",
     "missing_action": "--missing-action",
     "shape": "--shape",
     "config": "--config",
@@ -142,6 +143,9 @@ COLUMNS_HELP = "Observed columns, separated by commas."
 COLUMNS_DEFAULT = "all others"
 SHAPE_HELP = "Shape of an observation that is an image, such as 8,8 or 2,21,65."
 SCALE_COLUMNS_HELP = "First scale each column to the range from 0 to 1, for columns with different units."
+AVAILABLE_HELP = "Columns that are 1 where an action can be taken and 0 elsewhere, such as car=CAR_AV,bus=BUS_AV."
+AVAILABLE_DEFAULT = "all actions are, in all rows"
+AVAILABLE_METAVAR = "ACTION=COLUMN,..."
 PREDICTION_HELP = "mmse averages over draws; map takes the best draw and is faster."
 RANDOM_STATE_HELP = "Seed of the random numbers."
 N_JOBS_HELP = "Parallel jobs; -1 means one per core. The results do not depend on it."
@@ -168,6 +172,10 @@ NJobs = Annotated[int, typer.Option("--n-jobs", callback=check_jobs, help=N_JOBS
 RandomState = Annotated[
     int, typer.Option("--random-state", callback=check_seed, metavar="SEED", help=RANDOM_STATE_HELP)
 ]
+Available = Annotated[
+    str | None,
+    typer.Option("--available", metavar=AVAILABLE_METAVAR, help=AVAILABLE_HELP, show_default=AVAILABLE_DEFAULT),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor what was learned.")]
 
 
@@ -182,6 +190,21 @@ def out_option(kind: str, more: str = "", default: str | bool = False) -> Any:
 def split_names(text: str) -> list[str]:
     """Names separated by commas; as in a CSV file, one that holds a comma can be quoted."""
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+
+
+def parse_available(text: str) -> dict[str, str]:
+    """The column of each action that is not always available, from texts such as car=CAR_AV,bus=BUS_AV."""
+    columns: dict[str, str] = {}
+    for part in split_names(text):
+        action, sign, column = (piece.strip() for piece in part.partition("="))
+        if not (action and sign and column):
+            raise Refusal(f"--available: {part!r} is not an action and its column, such as car=CAR_AV.")
+        if action in columns:
+            raise Refusal(f"--available: the action {action!r} is named twice.")
+        columns[action] = column
+    if not columns:
+        raise Refusal("--available: name actions and their columns, such as car=CAR_AV,bus=BUS_AV.")
+    return columns
 
 
 def parse_shape(text: str) -> tuple[int, ...]:

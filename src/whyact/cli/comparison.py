@@ -42,9 +42,9 @@ def compare(
     models: Annotated[
         str | None,
         typer.Option(
-            help="Any of: features, patterns, clusters, per-action, pca, nmf, simplex, lr, lda, knn, forest, boosting, "
-            "mlp and majority, separated by commas.",
-            show_default="all but simplex, lda and mlp",
+            help="Any of: features, features-mixture, features-product, patterns, clusters, per-action, pca, nmf, "
+            "simplex, lr, lda, knn, forest, boosting, mlp and majority, separated by commas.",
+            show_default="all but features-mixture, features-product, simplex, lda and mlp",
         ),
     ] = None,
     folds: Annotated[int, typer.Option(help="Number of folds; each is predicted from the others.")] = 5,

@@ -14,6 +14,9 @@ import typer
 from whyact.cli.arguments import (
     ACTION_DEFAULT,
     ACTION_HELP,
+    AVAILABLE_DEFAULT,
+    AVAILABLE_HELP,
+    AVAILABLE_METAVAR,
     COLUMNS_DEFAULT,
     COLUMNS_HELP,
     N_JOBS_DEFAULT,
@@ -23,6 +26,8 @@ from whyact.cli.arguments import (
     SCALE_COLUMNS_HELP,
     SHAPE_HELP,
     Refusal,
+    check_word,
+    parse_available,
     parse_shape,
     split_names,
 )
@@ -84,6 +89,12 @@ def to_number(text: str) -> float | str:
         return text
 
 
+def to_truth(text: str) -> bool | str:
+    """Whether columns are scaled, or auto."""
+    check_word("--scale-columns", text, "auto", "yes", "no")
+    return text if text == "auto" else text == "yes"
+
+
 def split_ignored(text: str) -> list[str]:
     """Names separated by commas; an empty text is the column without a name."""
     return split_names(text) if text else [""]
@@ -119,6 +130,7 @@ TABLE = (
         "ignore", str, "", "Columns to leave out, separated by commas; '' means the unnamed column.", DATA,
         split_ignored,
     ),
+    FitOption("available", str, AVAILABLE_DEFAULT, AVAILABLE_HELP, DATA, parse_available, metavar=AVAILABLE_METAVAR),
     FitOption("missing_action", str, "empty fields only", "Label that marks an action as unknown.", DATA),
     FitOption("shape", str, "", SHAPE_HELP, DATA, parse_shape),
     FitOption(
@@ -127,7 +139,13 @@ TABLE = (
     ),
     FitOption("max_features", int, "no limit", "Upper limit on the number of features.", MODEL),
     FitOption(
-        "decisiveness", float, "1", "Exponent of the mixture; about 10 for a teacher who takes the best action.", MODEL
+        "combination", str, "auto",
+        "How policies combine; a product lets features also speak against actions; auto: what predicts better.", MODEL,
+        metavar="auto|mixture|product",
+    ),
+    FitOption(
+        "decisiveness", str, "auto", "Exponent of the mixture, above 1 for a teacher who takes the best action.", MODEL,
+        to_number, metavar=NUMBER_OR_AUTO,
     ),
     FitOption(
         "action_weight", str, "1",
@@ -142,7 +160,7 @@ TABLE = (
         "unit", str, "auto", "What observations are divided by; auto brings their root mean square to 1/4.", MODEL,
         to_number, metavar=NUMBER_OR_AUTO,
     ),
-    FitOption("scale_columns", bool, "no", SCALE_COLUMNS_HELP, MODEL),
+    FitOption("scale_columns", str, "auto", SCALE_COLUMNS_HELP, MODEL, to_truth, metavar="auto|yes|no"),
     FitOption("n_levels", int, "100", "Number of values that a substate can take.", MODEL),
     FitOption(
         "priors", list[str], "Table 1 of the paper", "A hyperprior, such as ibp_mass=1,10; repeatable.", MODEL,

@@ -1,6 +1,7 @@
 """`whyact fit` and `whyact resume`: from a file of demonstrations to a model, even if the run is interrupted."""
 
 import logging
+import shlex
 import signal
 import warnings
 from collections.abc import Iterator, Mapping
@@ -66,9 +67,13 @@ def fit(
         table = read_table(demonstrations, settings.data, no_action)
         if not quiet:
             typer.echo(describe_table(demonstrations, table))
-            advise_scaling(table, settings.parameters.get("scale_columns", False))
+            if settings.parameters.get("scale_columns") is False:
+                advise_scaling(table)
+        run = make_run(table, settings, demonstrations)
+        if not quiet and run.available is not None:
+            typer.echo(describe_available(run, settings.data["available"]))
         folder = find_folder(out)
-        begin_run(folder, make_run(table, settings, Path(demonstrations).name))
+        begin_run(folder, run)
     carry_out_run(folder, n_jobs, quiet, is_new=True)
 
 
@@ -113,19 +118,25 @@ def read_table(path: str, data: Mapping[str, Any], no_action: bool) -> "Table":
         ignore=data.get("ignore", ()),
         missing_action=data.get("missing_action"),
         without_actions=no_action,
+        available=data.get("available"),
     )
     shape = data.get("shape", table.shape)
     check_shape(shape, table.X.shape[1])
     return table._replace(shape=shape)
 
 
-def make_run(table: "Table", settings: "Settings", source: str) -> "Run":
+def make_run(table: "Table", settings: "Settings", path: str) -> "Run":
     """What is to be fitted; here actions become numbers."""
     # scikit-learn comes in only when a command runs
     from whyact.estimators.inputs import code_actions
     from whyact.storage.run_folder import Run
+    from whyact.tables.available import check_taken, make_mask
 
     classes, actions = code_actions(None if table.y is None else table.y.to_numpy(), len(table.X))
+    mask = None
+    if table.available is not None:
+        mask = make_mask(path, dict(table.available), classes)
+        check_taken(path, mask, actions, classes)
     return Run(
         parameters=settings.parameters,
         observations=table.X.to_numpy(),
@@ -134,7 +145,8 @@ def make_run(table: "Table", settings: "Settings", source: str) -> "Run":
         actions=actions,
         shape=table.shape,
         every=float(settings.data["checkpoint_every"]),
-        source=source,
+        source=Path(path).name,
+        available=None if mask is None or mask.all() else mask,
     )
 
 
@@ -190,12 +202,24 @@ def describe_table(source: str, table: "Table") -> str:
     return f"{text}; actions: {shown}{more}{missing}."
 
 
-def advise_scaling(table: "Table", is_scaled: bool) -> None:
-    """Point out columns of very different size."""
+def describe_available(run: "Run", columns: Mapping[str, str]) -> str:
+    """How often each action can be taken, and what to say when the model is used."""
+    assert run.available is not None
+    shares = zip(map(str, run.classes), run.available.sum(axis=0), strict=True)
+    counts = [f"{label} in {count}" for label, count in shares if label in columns]
+    repeated = ",".join(f"{action}={column}" for action, column in columns.items())
+    return (
+        f"Available, of {len(run.available)} rows: {', '.join(counts)}; other actions in all. The model does not keep "
+        f"these columns: give --available {shlex.quote(repeated)} also to predict, explain and report --test."
+    )
+
+
+def advise_scaling(table: "Table") -> None:
+    """Point out columns of very different size, which are not to be scaled."""
     from whyact.tables.spreads import WIDE, compare_spreads  # numpy comes in only when a command runs
 
-    if not is_scaled and (ratio := compare_spreads(table.X)) >= WIDE:
+    if (ratio := compare_spreads(table.X)) >= WIDE:
         typer.echo(
             f"The columns differ in scale by a factor of {ratio:.2g}, and the model mainly explains the largest; "
-            "--scale-columns brings all of them to the same range."
+            "--scale-columns yes brings all of them to the same range."
         )

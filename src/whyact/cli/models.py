@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from inspect import signature
@@ -17,6 +17,7 @@ from whyact.cli.arguments import (
     ACTION_HELP,
     PREDICTION_HELP,
     SHAPE_HELP,
+    Available,
     ModelFile,
     NJobs,
     Refusal,
@@ -26,6 +27,7 @@ from whyact.cli.arguments import (
     check_word,
     load_model,
     out_option,
+    parse_available,
     parse_shape,
     user_errors,
 )
@@ -37,12 +39,13 @@ if TYPE_CHECKING:
 
     from whyact.estimators.feature_policy import FeaturePolicyClassifier
     from whyact.explanation.text import Explanations
+    from whyact.tables.demonstrations import RowBlock
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 EXPLAINED_AT_ONCE = 100  # rows
-NO_OPTIONS: dict[str, str] = {}  # the columns are those of the model, and no option changes them
+ROW_OPTIONS = {"available": "--available"}  # the columns are those of the model, and no option changes them
 
 
 def predict(
@@ -52,29 +55,30 @@ def predict(
     prediction: Annotated[
         str | None, typer.Option(help=PREDICTION_HELP, metavar="mmse|map", show_default="as fitted")
     ] = None,
+    available: Available = None,
     n_jobs: NJobs = -1,
 ) -> None:
     """Predict the action for each row of a file of any length.
 
-    Each row gets the most probable action, the probability of every action, the features that are present with their
-    shares, how much of the observation the features explain (familiarity), and whether that is too little to rely on
-    the prediction (unfamiliar).
+    Each row gets the most probable action, the probability of every action (0 where it is not available), the features
+    that are present with their shares, how much of the observation the features explain (familiarity), and whether that
+    is too little to rely on the prediction (unfamiliar).
     """
     if out != "-":
         check_output(Path(out), file, model)
     check_word("--prediction", prediction, "mmse", "map")
+    columns = None if available is None else parse_available(available)
     learned = load_model(model)
-    with user_errors(NO_OPTIONS):
+    with user_errors(ROW_OPTIONS):
         # numpy comes in only when a command runs
-        from whyact.tables.demonstrations import open_rows
         from whyact.tables.predictions import open_predictions
 
-        blocks = open_rows(file, find_columns(learned))
+        blocks = open_blocks(learned, file, columns)
         first = next(blocks)  # a file without rows is an error before anything is written
         with open_predictions(out, list(learned.classes_)) as writer:
 
-            def predict_block(block: "np.ndarray") -> bytes:
-                judged = learned.judge(name_columns(learned, block), prediction)
+            def predict_block(block: "RowBlock") -> bytes:
+                judged = learned.judge(name_columns(learned, block.values), prediction, block.available)
                 return writer.format(judged.probabilities, judged.substates, judged.familiarity)
 
             for text in map_in_threads(predict_block, chain([first], blocks), n_jobs):
@@ -98,6 +102,15 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
         finally:
             for task in coming:
                 task.cancel()
+
+
+def open_blocks(
+    model: "FeaturePolicyClassifier", file: str, available: Mapping[str, str] | None
+) -> "Iterator[RowBlock]":
+    """The rows of a file that a model is asked about, with the actions that can be taken in them."""
+    from whyact.tables.demonstrations import open_row_blocks  # numpy comes in only when a command runs
+
+    return open_row_blocks(file, find_columns(model), available, list(model.classes_))
 
 
 def find_columns(model: "FeaturePolicyClassifier") -> list[str]:
@@ -124,6 +137,7 @@ def explain(
     out: Annotated[Path | None, out_option("CSV file", ", with all terms", default="text on standard output")] = None,
     nearest: Annotated[int, typer.Option(min=0, help="Number of similar demonstrations to name.")] = 3,
     interval: Annotated[float, typer.Option(help="Probability that each interval covers.")] = 0.9,
+    available: Available = None,
 ) -> None:
     """Explain predictions: what each feature favours, what no feature explains, and what would change the action."""
     if out is not None:
@@ -132,13 +146,12 @@ def explain(
         raise Refusal(f"--row: {min(row)} is less than 0, the number of the first row.")
     if not 0 < interval < 1:
         raise Refusal(f"--interval: {interval:g} is not between 0 and 1.")
+    columns = None if available is None else parse_available(available)
     learned = load_model(model)
-    with user_errors(NO_OPTIONS):
-        # numpy comes in only when a command runs
-        from whyact.storage.atomic import write_streamed
-        from whyact.tables.demonstrations import open_rows
+    with user_errors(ROW_OPTIONS):
+        from whyact.storage.atomic import write_streamed  # numpy comes in only when a command runs
 
-        picked = pick_rows(open_rows(file, find_columns(learned)), row)
+        picked = pick_rows(open_blocks(learned, file, columns), row)
         explained = explain_blocks(learned, picked, n_nearest=nearest, interval=interval)
         if out is None:
             for reasons in explained:
@@ -150,23 +163,22 @@ def explain(
     typer.echo(f"Written: {out}")
 
 
-def pick_rows(blocks: "Iterable[np.ndarray]", wanted: list[int] | None) -> "Iterator[tuple[np.ndarray, np.ndarray]]":
-    """Numbers and values of the wanted rows of a file, or of all, in file order, some at a time."""
+def pick_rows(blocks: "Iterable[RowBlock]", wanted: list[int] | None) -> "Iterator[tuple[np.ndarray, RowBlock]]":
+    """Numbers and content of the wanted rows of a file, or of all, in file order, some at a time."""
     import numpy as np  # comes in only when a command runs
 
     left = set(wanted) if wanted else None
     first = 0
     for block in blocks:
-        for start in range(0, len(block), EXPLAINED_AT_ONCE):
-            values = block[start : start + EXPLAINED_AT_ONCE]
-            numbers = np.arange(first + start, first + start + len(values))
+        n_rows = len(block.values)
+        for start in range(0, n_rows, EXPLAINED_AT_ONCE):
+            places = np.arange(start, min(start + EXPLAINED_AT_ONCE, n_rows))
             if left is not None:
-                chosen = np.isin(numbers, list(left))
-                numbers, values = numbers[chosen], values[chosen]
-                left -= set(numbers.tolist())
-            if len(numbers):
-                yield numbers, values
-        first += len(block)
+                places = places[np.isin(first + places, list(left))]
+                left -= set((first + places).tolist())
+            if len(places):
+                yield first + places, block.pick(places)
+        first += n_rows
         if left is not None and not left:
             return
     if left:
@@ -174,13 +186,13 @@ def pick_rows(blocks: "Iterable[np.ndarray]", wanted: list[int] | None) -> "Iter
 
 
 def explain_blocks(
-    model: "FeaturePolicyClassifier", picked: "Iterable[tuple[np.ndarray, np.ndarray]]", **options: Any
+    model: "FeaturePolicyClassifier", picked: "Iterable[tuple[np.ndarray, RowBlock]]", **options: Any
 ) -> "Iterator[Explanations]":
     """Explanations that carry the row numbers of the file."""
     from whyact.explanation.text import Explanations  # numpy comes in only when a command runs
 
-    for numbers, values in picked:
-        reasons = model.explain(name_columns(model, values), **options)
+    for numbers, block in picked:
+        reasons = model.explain(name_columns(model, block.values), available=block.available, **options)
         yield Explanations([replace(one, row=int(number)) for number, one in zip(numbers, reasons, strict=True)])
 
 
@@ -196,6 +208,7 @@ def report(
         ),
     ] = None,
     action: Annotated[str | None, typer.Option(help=ACTION_HELP, show_default=ACTION_DEFAULT)] = None,
+    available: Available = None,
     shape: Annotated[str | None, typer.Option(help=SHAPE_HELP, show_default="as fitted")] = None,
     kind: Annotated[
         str | None,
@@ -219,19 +232,22 @@ def report(
     sizes = None if shape is None else parse_shape(shape)
     check_word("--kind", kind, "bars", "image", "curve")
     check_word("--origin", origin, "upper", "lower")
+    if available is not None and test is None:
+        raise Refusal("--available: it is about the rows of --test, which is missing.")
+    columns = None if available is None else parse_available(available)
     learned = load_model(model)
     check_shape(sizes, learned.n_features_in_)
     if kind in ("bars", "curve"):
         sizes = None
     elif sizes is None:
         sizes = getattr(learned, "shape_", None)
-    with user_errors({"action": "--action", "shape": "--shape"}):
+    with user_errors(ROW_OPTIONS | {"action": "--action", "shape": "--shape"}):
         # numpy comes in only when a command runs
         from joblib import parallel_config
 
         from whyact.report import write_report
 
-        held_out = None if test is None else read_test(learned, test, action)
+        held_out = None if test is None else read_test(learned, test, action, columns)
         with parallel_config("threading", n_jobs=n_jobs):
             write_report(
                 learned, out, shape=sizes, kind=kind, origin=origin, test=held_out, title=title or model.name,
@@ -241,18 +257,36 @@ def report(
 
 
 def read_test(
-    model: "FeaturePolicyClassifier", path: str, action: str | None
-) -> "tuple[np.ndarray | pandas.DataFrame, list[Any]]":
-    """Observations and actions that were not learned from."""
-    from whyact.tables.demonstrations import read_demonstrations  # pandas comes in only when a command runs
+    model: "FeaturePolicyClassifier", path: str, action: str | None, available: Mapping[str, str] | None
+) -> tuple[Any, ...]:
+    """Observations and actions that were not learned from and, if given, the actions that could be taken."""
+    # pandas comes in only when a command runs
+    from whyact.tables.available import make_mask
+    from whyact.tables.demonstrations import read_demonstrations
 
-    table = read_demonstrations(path, action=action, columns=find_columns(model))
+    table = read_demonstrations(path, action=action, columns=find_columns(model), available=available)
     assert table.y is not None
     known = table.y.notna().to_numpy()
     # the same action is text in a CSV file and may be a number in an array
     spelled = {str(label): label for label in model.classes_}
     labels = [spelled.get(str(label), label) for label in table.y[known]]
-    return name_columns(model, table.X[known].to_numpy()), labels
+    rows = name_columns(model, table.X[known].to_numpy())
+    if table.available is None:
+        return rows, labels
+    mask = make_mask(path, dict(table.available), list(model.classes_))
+    check_test(model, path, mask, table.y)
+    return rows, labels, mask[known]
+
+
+def check_test(model: "FeaturePolicyClassifier", path: str, mask: "np.ndarray", y: "pandas.Series") -> None:
+    """Nobody can have taken an action that was not available, if the model knows it."""
+    # numpy comes in only when a command runs
+    import numpy as np
+
+    from whyact.tables.available import check_taken
+
+    numbers = {str(label): number for number, label in enumerate(model.classes_)}
+    check_taken(path, mask, np.array([numbers.get(str(label), -1) for label in y]), list(model.classes_))
 
 
 def info(model: ModelFile) -> None:
@@ -278,7 +312,7 @@ def list_facts(path: Path, model: "FeaturePolicyClassifier", about: dict[str, An
     changed = [
         f"{name}={value}" for name, value in json.loads(about["settings"]).items() if differs(model, name, value)
     ]
-    return {
+    facts = {
         "file": f"{path}, {path.stat().st_size / 1e6:.2f} MB, schema {about['whyact_schema']}",
         "written by": f"whyact {about['whyact_version']} with {say_versions(about['libraries'])}",
         "learned from": f"{n_rows} demonstrations of {n_columns} columns{say_shape(model)}{say_source(model)}",
@@ -288,6 +322,37 @@ def list_facts(path: Path, model: "FeaturePolicyClassifier", about: dict[str, An
         "chains": f"{posterior.n_chains}, each with {posterior.n_draws} draws from {about['n_done']} sweeps",
         "options": ", ".join(changed) or "defaults",
     }
+    if len(model.classes_):
+        facts["combination"] = say_combination(model)
+    if hasattr(model, "available_"):
+        facts["available"] = say_available(model)
+    return facts
+
+
+def say_combination(model: "FeaturePolicyClassifier") -> str:
+    """How policies are combined, and why."""
+    from whyact.explanation.voices import is_learned  # numpy comes in only when a command runs
+
+    scores = getattr(model, "combination_scores_", None)
+    if scores is not None:
+        listed = ", ".join(f"{name} {score:.3f}" for name, score in scores.items())
+        reason = f"the better one at predicting hidden actions (log score: {listed})"
+    elif model.combination == "auto":
+        reason = "as published" if model.sampler != "exact" else "too few actions to choose by"
+    else:
+        reason = "as given"
+    text = f"{model.combination_}, {reason}"
+    if model.combination_ == "mixture":
+        text += f"; decisiveness {model.decisiveness_:.3g}{', learned' if is_learned(model) else ''}"
+    return text
+
+
+def say_available(model: "FeaturePolicyClassifier") -> str:
+    """Which actions could not be taken, and how often."""
+    n_rows = len(model.available_)
+    n_missing = n_rows - model.available_.sum(axis=0)
+    listed = [f"{label} in {n_rows - n}" for label, n in zip(model.classes_, n_missing, strict=True) if n]
+    return f"of {n_rows} demonstrations, {list_names(listed, 10)}; other actions in all"
 
 
 def differs(model: "FeaturePolicyClassifier", name: str, value: Any) -> bool:

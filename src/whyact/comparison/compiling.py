@@ -2,9 +2,12 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from sklearn.base import clone
+
+from whyact.model import COMBINATIONS
 
 # Parameters that tell a sampler, and values that are enough to compile everything.
 SHORTEST = {"n_burn_in": 1, "n_draws": 5, "n_chains": 2}
@@ -15,16 +18,16 @@ def compile_kernels(estimators: Iterable[Any], X: Any, y: Any, predictions: Sequ
 
     Each is fitted as briefly as possible and predicts a row, in every way of `predictions`; None is its own way.
     """
-    for estimator in estimators:
-        if is_sampler(estimator):
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    fitted = shorten(estimator).fit(X, y)
-                    for prediction in predictions:
-                        fitted.predict_proba(X[:1]) if prediction is None else fitted.judge(X[:1], prediction)
-            except Exception:  # the real fit will fail in the same way, where it is handled
-                continue
+    samplers = [shorten(estimator) for estimator in estimators if is_sampler(estimator)]
+    for estimator in chain.from_iterable(map(list_combinations, samplers)):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                fitted = estimator.fit(X, y)
+                for prediction in predictions:
+                    fitted.predict_proba(X[:1]) if prediction is None else fitted.judge(X[:1], prediction)
+        except Exception:  # the real fit will fail in the same way, where it is handled
+            continue
 
 
 def is_sampler(estimator: Any) -> bool:
@@ -37,6 +40,14 @@ def shorten(estimator: Any) -> Any:
     parameters = estimator.get_params()
     shortest = {name: SHORTEST[last_part(name)] for name in parameters if last_part(name) in SHORTEST}
     return set_seeds(estimator, 0).set_params(**shortest)
+
+
+def list_combinations(estimator: Any) -> list[Any]:
+    """The sampler, once for each way to combine policies if it is to choose, which takes many sweeps."""
+    names = [n for n, value in estimator.get_params().items() if last_part(n) == "combination" and value == "auto"]
+    if not names:
+        return [estimator]
+    return [clone(estimator).set_params(**dict.fromkeys(names, way)) for way in COMBINATIONS]
 
 
 def set_seeds(estimator: Any, seed: int) -> Any:

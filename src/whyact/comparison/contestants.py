@@ -26,9 +26,16 @@ class Contestant(NamedTuple):
     is_default: bool = True
 
 
-def sampler(label: str, module: str, name: str) -> Contestant:
+def sampler(label: str, module: str, name: str, is_default: bool = True, **options: Any) -> Contestant:
     """One of our samplers; its module is imported when it is made."""
-    return Contestant(label, lambda: Candidate(getattr(importlib.import_module(module), name)(**LENGTH)))
+    return Contestant(
+        label, lambda: Candidate(getattr(importlib.import_module(module), name)(**LENGTH, **options)), is_default
+    )
+
+
+def features(label: str, is_default: bool = True, **options: Any) -> Contestant:
+    """The paper's model; it scales columns by itself."""
+    return sampler(label, "whyact.estimators.feature_policy", "FeaturePolicyClassifier", is_default, **options)
 
 
 def classifier(name: str, is_default: bool = True) -> Contestant:
@@ -37,7 +44,10 @@ def classifier(name: str, is_default: bool = True) -> Contestant:
 
 
 CONTESTANTS = {
-    "features": sampler("feature policies", "whyact.estimators.feature_policy", "FeaturePolicyClassifier"),
+    "features": features("feature policies"),
+    # which of these two "features" takes is its own choice; by default only what it has chosen is compared
+    "features-mixture": features("mixture of policies", is_default=False, combination="mixture"),
+    "features-product": features("product of policies", is_default=False, combination="product"),
     "patterns": sampler("pattern policies", "whyact.alternatives.pattern.estimator", "PatternPolicyClassifier"),
     "clusters": sampler("cluster policies", "whyact.alternatives.cluster.estimator", "ClusterPolicyClassifier"),
     "per-action": sampler("features per action", "whyact.alternatives.per_action", "PerActionFeaturesClassifier"),
@@ -53,6 +63,11 @@ CONTESTANTS = {
     "majority": Contestant("most frequent action", lambda: Candidate(DummyClassifier(strategy="prior"))),
 }
 DEFAULT = tuple(name for name, contestant in CONTESTANTS.items() if contestant.is_default)
+
+
+def scales_by_itself(candidate: Candidate) -> bool:
+    """Whether a model scales columns that need it."""
+    return getattr(candidate.estimator, "scale_columns", False) is not False
 
 
 def accepts_missing(candidate: Candidate) -> bool:

@@ -82,7 +82,8 @@ def compare(
         How often rows are shuffled into the folds of the random split.
     scale : bool, default=False
         Bring every column to the range from 0 to 1 before the known models, as found in the rows to learn from. For
-        columns of different units: models with one noise for all columns mainly follow the largest.
+        columns of different units: models with one noise for all columns mainly follow the largest. "features" decides
+        by itself whether to do so.
     reference : str or None, default=None
         The model that the others are compared with; None means "features", or the first one if that is not compared.
     n_jobs : int or None, default=None

@@ -11,7 +11,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from whyact.comparison.classifiers import Candidate
 from whyact.comparison.compiling import is_sampler
-from whyact.comparison.contestants import CONTESTANTS, DEFAULT, accepts_missing, impute_first, scale_first
+from whyact.comparison.contestants import (
+    CONTESTANTS,
+    DEFAULT,
+    accepts_missing,
+    impute_first,
+    scale_first,
+    scales_by_itself,
+)
 from whyact.errors import ArgumentError, suggest
 from whyact.tables.spreads import WIDE, compare_spreads
 
@@ -133,12 +140,13 @@ def choose_reference(reference: str | None, models: dict[str, Model]) -> str:
 
 
 def scale_if_asked(models: dict[str, Model], X: Any, scale: bool) -> tuple[dict[str, Model], list[str]]:
-    """Scale the columns for our models, or note that it may be worth it."""
+    """Scale the columns for our models that do not do so themselves, or note that it may be worth it."""
+    unscaled = {name: model for name, model in models.items() if not scales_by_itself(model.candidate)}
     if scale:
-        scaled = {n: m._replace(candidate=scale_first(m.candidate)) if m.is_ours else m for n, m in models.items()}
-        return scaled, []
+        scaled = {n: m._replace(candidate=scale_first(m.candidate)) for n, m in unscaled.items() if m.is_ours}
+        return models | scaled, []
     ratio = compare_spreads(X)
-    samplers = [name for name, model in models.items() if model.is_sampler]
+    samplers = [name for name, model in unscaled.items() if model.is_sampler]
     if ratio < WIDE or not samplers:
         return models, []
     return models, [

@@ -15,9 +15,11 @@ from whyact.errors import ChainsDisagreeWarning, warn_user
 from whyact.estimators.callbacks import CallbackSupportMixin, SegmentCallbacks, with_callbacks
 from whyact.estimators.inputs import (
     CheckedInput,
+    check_available,
     check_new_rows,
     check_observations,
     check_rows_to_learn_from,
+    check_taken,
     code_actions,
     split_missing,
 )
@@ -60,7 +62,7 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
     """Base of the classifiers that run chains. A subclass has the parameters of CHAIN_CONSTRAINTS and says
 
     - `_make_scaling(X)`: how observations are scaled;
-    - `_make_problem(observations, actions, n_actions, scaling)`: the Problem to give to the chains;
+    - `_make_problem(observations, given, scaling)`: the Problem to give to the chains;
     - `_summarise(result)`: the Posterior of their draws;
     - `_set_fitted(result)`: the fitted attributes of its own, once `posterior_` and those of all models are set;
     - `predict_proba(X)`.
@@ -83,9 +85,7 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
         _result: FitResult
 
         def _make_scaling(self, X: np.ndarray) -> Scaling: ...
-        def _make_problem(
-            self, observations: np.ndarray, actions: np.ndarray, n_actions: int, scaling: Scaling
-        ) -> Problem: ...
+        def _make_problem(self, observations: np.ndarray, given: CheckedInput, scaling: Scaling) -> Problem: ...
         def _summarise(self, result: FitResult) -> Posterior: ...
         def _set_fitted(self, result: FitResult) -> None: ...
         def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -129,9 +129,15 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
         5
         """
         self._validate_params()
+        return self._fit(self._check_input(X, y), checkpoint, checkpoint_every, X, y)
+
+    def _check_input(self, X: ArrayLike, y: ArrayLike | None, available: Any = None) -> CheckedInput:
+        """Demonstrations, checked."""
         observations, columns = self._check_rows_to_learn_from(X)
-        coded = code_actions(y, len(observations), self.missing_action)
-        return self._fit(CheckedInput(observations, columns, *coded), checkpoint, checkpoint_every, X, y)
+        classes, actions = code_actions(y, len(observations), self.missing_action)
+        mask = check_available(available, len(observations), classes)
+        check_taken(mask, actions, classes)
+        return CheckedInput(observations, columns, classes, actions, mask)
 
     def _check_rows_to_learn_from(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray | None]:
         """X as an array, and the names of its columns, if they have any."""
@@ -153,25 +159,34 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
         entropy = check_random_state(self.random_state).randint(0, 2**31, size=N_ENTROPY).tolist()
         scaling = self._make_scaling(given.observations)
         observations = scaling.scale_columns(given.observations)
-        problem = self._make_problem(observations, given.actions, max(len(given.classes), 1), scaling)
+        problem = self._make_problem(observations, given, scaling)
         end, chains = self._run(problem, length, given.classes, entropy, checkpoint, every, X, y)
-        self._set_result(
-            FitResult(
-                parameters=self.get_params(deep=False),
-                columns=given.columns,
-                classes=given.classes,
-                observations=observations,
-                actions=given.actions,
-                scaling=scaling,
-                target=problem.target,
-                chains=chains,
-                end=end,
-                weight_scores=problem.weight_scores,
-            )
+        result = FitResult(
+            parameters=self.get_params(deep=False),
+            columns=given.columns,
+            classes=given.classes,
+            observations=observations,
+            actions=given.actions,
+            scaling=scaling,
+            target=problem.target,
+            chains=chains,
+            end=end,
+            available=given.available,
+            choice=problem.choice,
+            weight_scores=problem.weight_scores,
         )
+        self._set_result(self._complete(result))
+        self._warn()
+        return self
+
+    def _warn(self) -> None:
+        """Say what the user should know about the fit."""
         if not self.posterior_.chains_agree:
             warn_user(self.posterior_.agreement(), ChainsDisagreeWarning)
-        return self
+
+    def _complete(self, result: FitResult) -> FitResult:
+        """What is learned once the chains have ended."""
+        return result
 
     def _default_length(self) -> dict[str, int]:
         return LENGTH
@@ -349,8 +364,7 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
     def _make_feature_problem(
         self,
         observations: np.ndarray,
-        actions: np.ndarray,
-        n_actions: int,
+        given: CheckedInput,
         scaling: Scaling,
         algorithm: Algorithm,
         n_levels: int,
@@ -361,16 +375,20 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         `options` go to `make_target`, overriding those of the estimator's parameters that cannot be used as they
         are.
         """
-        priors = Priors() if self.priors is None else self.priors
+        priors = self._find_priors(scaling)
         target = make_target(
             priors,
-            n_actions=n_actions,
+            n_actions=given.n_actions,
             n_dimensions=observations.shape[1],
             n_levels=n_levels,
             feature_values=self.feature_values,
             **{"observation_weight": self.observation_weight, "action_weight": self.action_weight, **options},
         )
-        return Problem(scaling.to_sampler(observations, actions), target, priors, algorithm, scaling.unit)
+        data = scaling.to_sampler(observations, given.actions, given.available)
+        return Problem(data, target, priors, algorithm, scaling.unit)
+
+    def _find_priors(self, scaling: Scaling) -> Priors:
+        return Priors() if self.priors is None else self.priors
 
     def _make_predictor(self, result: FitResult) -> Predictor:
         return Predictor(self.posterior_, result.target, self.max_prediction_draws, result.prediction_seed)
@@ -379,7 +397,7 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         chosen = self.posterior_.chosen
         self.components_ = chosen.features * result.scaling.unit
         self.n_components_ = self._n_features_out = len(chosen.features)
-        self.policies_ = self.posterior_.speak_alone(chosen.policies)[:, : len(result.classes)]
+        self.policies_ = self.posterior_.speak_alone(chosen)[:, : len(result.classes)]
         self.substates_ = chosen.substates.T
         self.noise_variance_ = chosen.noise_variance * result.scaling.unit**2
         self._predictor = self._make_predictor(result)
@@ -391,18 +409,56 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
             raise ValueError(f"prediction must be {' or '.join(map(repr, PREDICTIONS))}, got {rule!r}.")
         return rule == "map"
 
-    def _predict(self, X: ArrayLike, *, one_draw: bool, maximise: bool) -> Prediction:
+    def _predict(
+        self, X: ArrayLike, *, one_draw: bool, maximise: bool, available: ArrayLike | None = None
+    ) -> Prediction:
         check_is_fitted(self)
         observations = self._check_new_rows(X)
-        return self._predictor.predict(observations, one_draw=one_draw, maximise=maximise, n_jobs=self.n_jobs)
+        return self._predictor.predict(
+            observations,
+            one_draw=one_draw,
+            maximise=maximise,
+            available=check_available(available, len(observations), self.classes_),
+            n_jobs=self.n_jobs,
+        )
 
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Probability of each action; near uniform for an observation that no feature explains.
+    def predict(self, X: ArrayLike, available: ArrayLike | None = None) -> np.ndarray:
+        """The most probable action for each row.
 
         Parameters
         ----------
         X : array-like (N, D)
             Observations; NaN where an entry is missing.
+        available : array-like (N, U) of bool or None, default=None
+            Which actions can be taken in each row, columns as `classes_`. None: all.
+
+        Returns
+        -------
+        ndarray (N,)
+            Labels of `classes_`.
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=300, n_draws=300, n_chains=2, random_state=0)
+        >>> model.fit(demo.X[:80], demo.y[:80]).predict(demo.X[80:]).shape
+        (40,)
+        """
+        probabilities = self.predict_proba(X, available)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def predict_proba(self, X: ArrayLike, available: ArrayLike | None = None) -> np.ndarray:
+        """Probability of each action.
+
+        In a mixture it is near uniform for an observation that no feature explains.
+
+        Parameters
+        ----------
+        X : array-like (N, D)
+            Observations; NaN where an entry is missing.
+        available : array-like (N, U) of bool or None, default=None
+            Which actions can be taken in each row, columns as `classes_`; the others have no probability. None: all.
 
         Returns
         -------
@@ -420,7 +476,7 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         check_is_fitted(self)
         self._check_has_actions()
         use_map = self._find_rule()
-        return self._predict(X, one_draw=use_map, maximise=use_map).probabilities
+        return self._predict(X, one_draw=use_map, maximise=use_map, available=available).probabilities
 
     def familiarity(self, X: ArrayLike) -> np.ndarray:
         """How much of each observation the features explain, noise aside: 1 all, 0 nothing.
@@ -471,7 +527,7 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         """
         return self._predict(X, one_draw=True, maximise=self._find_rule()).substates
 
-    def judge(self, X: ArrayLike, prediction: str | None = None) -> Prediction:
+    def judge(self, X: ArrayLike, prediction: str | None = None, available: ArrayLike | None = None) -> Prediction:
         """Everything that is known about each row, at once: `predict_proba`, `transform` and `familiarity`.
 
         Parameters
@@ -480,6 +536,8 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
             Observations; NaN where an entry is missing.
         prediction : {"mmse", "map"} or None, default=None
             How to predict; None: as the parameter `prediction` says.
+        available : array-like (N, U) of bool or None, default=None
+            Which actions can be taken in each row, columns as `classes_`. None: all.
 
         Returns
         -------
@@ -497,7 +555,8 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         ((40, 5), (40,))
         """
         check_is_fitted(self)
-        return self._judge(self._check_new_rows(X), prediction)
+        observations = self._check_new_rows(X)
+        return self._judge(observations, prediction, check_available(available, len(observations), self.classes_))
 
     def judge_demonstrations(self, rows: ArrayLike | None = None, prediction: str | None = None) -> Prediction:
         """What `judge` returns for the demonstrations themselves, as if their actions were not known.
@@ -523,12 +582,16 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         (3, 5)
         """
         check_is_fitted(self)
-        return self._judge(self.observations_ if rows is None else self.observations_[np.asarray(rows)], prediction)
+        which = slice(None) if rows is None else np.asarray(rows)
+        available = None if self._result.available is None else self._result.available[which]
+        return self._judge(self.observations_[which], prediction, available)
 
-    def _judge(self, observations: np.ndarray, prediction: str | None) -> Prediction:
+    def _judge(self, observations: np.ndarray, prediction: str | None, available: np.ndarray | None) -> Prediction:
         """Judge rows that are scaled as `observations_` is."""
         use_map = self._find_rule(prediction)
-        judged = self._predictor.predict(observations, one_draw=use_map, maximise=use_map, n_jobs=self.n_jobs)
+        judged = self._predictor.predict(
+            observations, one_draw=use_map, maximise=use_map, available=available, n_jobs=self.n_jobs
+        )
         if not use_map:  # the average over many draws has no substates: their features differ
             chosen = self._predictor.predict(observations, one_draw=True, maximise=False, n_jobs=self.n_jobs)
             judged = judged._replace(substates=chosen.substates)

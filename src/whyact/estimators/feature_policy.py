@@ -1,36 +1,51 @@
 """The paper's model as a scikit-learn classifier and transformer."""
 
+import warnings
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from whyact.errors import DamagedFileError
+from whyact.cut_policies import learn_cut_policies
+from whyact.errors import ChainsDisagreeWarning, DamagedFileError, ModelFileError
 from whyact.estimators.base import CHAIN_CONSTRAINTS, FeatureLearner
+from whyact.estimators.callbacks import with_callbacks
+from whyact.estimators.choose_combination import Choice, choose_combination
+from whyact.estimators.inputs import CheckedInput, check_available
 from whyact.estimators.likelihood_weights import choose_weights
 from whyact.explanation.describe import describe
 from whyact.explanation.rows import explain_rows
 from whyact.explanation.text import Explanations
 from whyact.fit_result import FitResult
-from whyact.model import Priors, Target, action_probabilities, make_target
+from whyact.model import (
+    COMBINATIONS,
+    PRODUCT,
+    Priors,
+    Target,
+    action_probabilities,
+    make_target,
+    multiplied_probabilities,
+)
 from whyact.posterior import Posterior
-from whyact.prediction import PREDICTIONS
+from whyact.prediction import PREDICTIONS, Predictor, ProductPredictor
 from whyact.sampler.algorithm import Algorithm, Problem
 from whyact.sampler.settings import AsPublished
-from whyact.scaling import Scaling, find_unit, scale_by_range
+from whyact.scaling import Scaling, columns_differ, find_unit, hold_noise, scale_by_range
 from whyact.storage.model_file import read_model, write_model
 
 # The paper runs 10,000 sweeps (Table 1) and mentions neither a burn-in nor chains.
 LENGTH_AS_PUBLISHED = {"n_burn_in": 5000, "n_draws": 5000, "n_chains": 1}
 
-# Options that the published algorithm does not have, with their defaults.
-EXACT_ONLY = {"decisiveness": 1.0, "max_features": None, "start": "prior"}
+# Options that the published algorithm does not have, with the values that it can live with.
+EXACT_ONLY = {"max_features": (None,), "start": ("prior",), "combination": ("auto", "mixture"),
+              "decisiveness": ("auto", 1.0)}  # fmt: skip
 
 
 class FeaturePolicyClassifier(FeatureLearner):
@@ -68,10 +83,17 @@ class FeaturePolicyClassifier(FeatureLearner):
         "auto": 1, 0.3, 0.1 or 0.03, whichever best predicts the actions of blocks of rows (every fourth of 24) that
         short chains did not learn from; this takes a few more fits. Keep the rows in chronological order to keep it
         honest.
-    decisiveness : float, default=1.0
+    combination : {"auto", "mixture", "product"}, default="auto"
+        How the policies of the features in a row are combined.
+
+        - "mixture": the paper's, P(u) proportional to sum_k s_k phi_k(u). A feature can speak for an action only.
+        - "product": P(u) proportional to phi_0(u) prod_k phi_k(u)^(s_k), with a base policy phi_0. A feature can also
+          speak against an action. Predictions use policies that are learned from what a new row can show.
+        - "auto": whichever better predicts actions that were hidden from short chains (see `combination_scores_`).
+    decisiveness : float or "auto", default="auto"
         Power tau of the mixture of policies, normalised again. 1 is the paper's mixture, which is never surer than its
-        surest feature. Raise it for a teacher who takes the action with the most support, as the paper assumes when it
-        predicts. About 10 suits driving data.
+        surest feature. Above one for a teacher who takes the action with the most support, as the paper assumes when
+        it predicts. "auto" learns it. A product has none: the scale of its log odds is learned.
     max_features : int or None, default=None
         The model given that there are at most this many features.
     start : {"prior", "rows"}, default="prior"
@@ -89,9 +111,11 @@ class FeaturePolicyClassifier(FeatureLearner):
     unit : float or "auto", default="auto"
         What the observations are divided by before the priors apply; "auto" brings their root mean square to 1/4,
         so that the unit of X changes nothing but the unit of the features (as published: leaves them as they are).
-    scale_columns : bool, default=False
+    scale_columns : bool or "auto", default="auto"
         Bring each column to the range from 0 to 1 first, for columns of different units, of which the model would
-        otherwise explain mainly the largest. Features, `observations_` and noise are then in shares of these ranges.
+        otherwise explain mainly the largest. Features, `observations_` and noise are then in shares of these ranges,
+        and unless `priors` are given, the noise is held at 5% of a range. "auto" does so if the columns look like a
+        table: their ranges differ much, or many lie far from zero.
     sampler : {"exact", "as-published"} or AsPublished, default="exact"
         - "exact": every step leaves the posterior invariant; annealed burn-in.
         - "as-published": the algorithm of Sec. 4.1 and 4.2 as the authors describe it, to compare; Table 1 as default:
@@ -122,8 +146,8 @@ class FeaturePolicyClassifier(FeatureLearner):
     n_components_ : int
         The most probable number of features (as published: that of the chosen draw).
     policies_ : ndarray (K, U)
-        What each feature makes the teacher do where it is alone: its policy, to the power of the decisiveness; columns
-        as `classes_`.
+        What each feature makes the teacher do where it is alone and full: its policy to the power of the decisiveness,
+        or times the base policy; columns as `classes_`.
     substates_ : ndarray (N, K)
         How much of each feature is in each demonstration.
     observations_ : ndarray (N, D)
@@ -132,6 +156,16 @@ class FeaturePolicyClassifier(FeatureLearner):
         Their actions as indices of `classes_`, -1 where missing.
     noise_variance_ : float
         Variance of the noise in the chosen draw.
+    combination_ : {"mixture", "product"}
+        How the policies are combined.
+    combination_scores_ : dict
+        With `combination="auto"` only: mean log probability of the hidden actions for each combination.
+    decisiveness_ : float
+        The power of the mixture, the geometric mean over the draws; 1 for a product.
+    base_policy_ : ndarray (U,)
+        What the teacher does where no feature is present; uniform for a mixture.
+    available_ : ndarray (N, U)
+        If given to `fit`: which actions are available in each demonstration.
     observation_weight_, action_weight_ : float
         The weights that were used.
     weight_scores_ : dict
@@ -176,12 +210,13 @@ class FeaturePolicyClassifier(FeatureLearner):
         "feature_values": [StrOptions({"positive", "real"})],
         "action_weight": [Interval(Real, 0, None, closed="left"), StrOptions({"dimensions", "auto"})],
         "observation_weight": [*CHAIN_CONSTRAINTS["observation_weight"], StrOptions({"auto"})],
-        "decisiveness": [Interval(Real, 0, None, closed="neither")],
+        "combination": [StrOptions({"auto", *COMBINATIONS})],
+        "decisiveness": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
         "start": [StrOptions({"prior", "rows"})],
         "prediction": [StrOptions(set(PREDICTIONS))],
         "unit": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "scale_columns": ["boolean"],
+        "scale_columns": ["boolean", StrOptions({"auto"})],
         "sampler": [StrOptions({"exact", "as-published"}), AsPublished],
         "warm_start": ["boolean"],
     }
@@ -197,14 +232,15 @@ class FeaturePolicyClassifier(FeatureLearner):
         feature_values: str = "positive",
         action_weight: float | str = 1.0,
         observation_weight: float | str = 1.0,
-        decisiveness: float = 1.0,
+        combination: str = "auto",
+        decisiveness: float | str = "auto",
         max_features: int | None = None,
         start: str = "prior",
         prediction: str = "mmse",
         max_prediction_draws: int = 200,
         missing_action: Any = None,
         unit: float | str = "auto",
-        scale_columns: bool = False,
+        scale_columns: bool | str = "auto",
         sampler: str | AsPublished = "exact",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -220,6 +256,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         self.feature_values = feature_values
         self.action_weight = action_weight
         self.observation_weight = observation_weight
+        self.combination = combination
         self.decisiveness = decisiveness
         self.max_features = max_features
         self.start = start
@@ -235,25 +272,113 @@ class FeaturePolicyClassifier(FeatureLearner):
         self.verbose = verbose
 
     def _make_scaling(self, X: np.ndarray) -> Scaling:
-        scaling = scale_by_range(X) if self.scale_columns else Scaling()
+        wanted = (
+            columns_differ(X) and not self._find_published() if self.scale_columns == "auto" else self.scale_columns
+        )
+        scaling = scale_by_range(X) if wanted else Scaling()
         if self.unit != "auto":
             unit = float(self.unit)
         else:
             unit = 1.0 if self._find_published() else find_unit(scaling.scale_columns(X))
         return replace(scaling, unit=unit)
 
-    def _make_problem(self, observations: np.ndarray, actions: np.ndarray, n_actions: int, scaling: Scaling) -> Problem:
+    @with_callbacks  # type: ignore[untyped-decorator]  # sklearn has no types
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        available: ArrayLike | None = None,
+        checkpoint: Path | str | None = None,
+        checkpoint_every: float = 60.0,
+    ) -> Self:
+        """Infer everything from demonstrations.
+
+        If it fails, or is stopped by Ctrl-C, the estimator stays as it was.
+
+        Parameters
+        ----------
+        X : array-like (N, D)
+            Observations; NaN where an entry is missing.
+        y : array-like (N,) or None, default=None
+            Actions, labels of any sortable type; `missing_action` where one is not known. None: none is known.
+        available : array-like (N, U) of bool or None, default=None
+            Which actions can be taken in each row, columns in the order of the sorted labels. None: all.
+        checkpoint : path or None, default=None
+            Folder to keep the run in, created if it does not exist. If the process dies, the same call continues from
+            the last checkpoint and ends with the same draws, bit for bit, as a run that was never stopped. The folder
+            stays; a finished run is loaded from it at once.
+        checkpoint_every : float, default=60.0
+            Seconds between two checkpoints. Where writing is slow there are fewer: they take at most 2% of the time.
+
+        Returns
+        -------
+        self : object
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+        >>> model.fit(demo.X[:80], demo.y[:80]).n_components_
+        5
+        """
+        self._validate_params()
+        return self._fit(self._check_input(X, y, available), checkpoint, checkpoint_every, X, y)
+
+    def _fit_quietly(self, given: CheckedInput) -> Self:
+        """Learn from checked input without a word, for trials."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ChainsDisagreeWarning)
+            return self._fit(given, None, 0.0)
+
+    def _make_problem(self, observations: np.ndarray, given: CheckedInput, scaling: Scaling) -> Problem:
         algorithm = self._find_algorithm()
-        options: dict[str, Any] = {"decisiveness": self.decisiveness, "max_features": self.max_features}
+        choice = self._choose_combination(given._replace(observations=observations), scaling)
+        options: dict[str, Any] = {"combination": choice.combination, "max_features": self.max_features}
+        # without actions there is nothing to be decisive about
+        options["decisiveness"] = 1.0 if self._find_published() or not len(given.classes) else self.decisiveness
         scores = None
         if "auto" in (self.observation_weight, self.action_weight):
-            weights = choose_weights(self, observations, actions)
+            weights = choose_weights(self, choice.combination, scaling, observations, given.actions)
             options |= {"observation_weight": weights.observation_weight, "action_weight": weights.action_weight}
             scores = weights.scores
-        problem = self._make_feature_problem(
-            observations, actions, n_actions, scaling, algorithm, self.n_levels, **options
+        problem = self._make_feature_problem(observations, given, scaling, algorithm, self.n_levels, **options)
+        return problem._replace(choice=choice.scores, weight_scores=scores)
+
+    def _find_priors(self, scaling: Scaling) -> Priors:
+        return find_priors(self.priors, self.sampler, scaling)
+
+    def _choose_combination(self, given: CheckedInput, scaling: Scaling) -> Choice:
+        """How to combine policies, by the parameter or by trials."""
+        if self._find_published() or not len(given.classes):
+            return Choice("mixture", None)
+        return (
+            choose_combination(self, given, scaling) if self.combination == "auto" else Choice(self.combination, None)
         )
-        return problem._replace(weight_scores=scores)
+
+    def _complete(self, result: FitResult) -> FitResult:
+        """Learn the policies that predictions of a product use."""
+        if result.target.combination != PRODUCT or not len(result.classes):
+            return result
+        posterior = self._summarise(result)
+        predictor = ProductPredictor(posterior, result.target, self.max_prediction_draws, result.prediction_seed, None)
+        available = np.ones((len(result.actions), len(result.classes)), bool)
+        cut = learn_cut_policies(
+            *predictor.find_amounts(result.observations, self.n_jobs),
+            result.actions,
+            available if result.available is None else result.available,
+            (result.target.policy_scale_shape, result.target.policy_scale_rate),
+            self.n_jobs,
+        )
+        return replace(result, cut=cut)
+
+    def _make_predictor(self, result: FitResult) -> Predictor:
+        if result.target.combination != PRODUCT:
+            return super()._make_predictor(result)
+        return ProductPredictor(
+            self.posterior_, result.target, self.max_prediction_draws, result.prediction_seed, result.cut
+        )
 
     def _find_algorithm(self) -> Algorithm:
         """The sampler, by the parameters."""
@@ -269,8 +394,8 @@ class FeaturePolicyClassifier(FeatureLearner):
         return FROM_ROWS if self.start == "rows" else EXACT
 
     def _check_nothing_is_exact_only(self) -> None:
-        for name, default in EXACT_ONLY.items():
-            if getattr(self, name) != default:
+        for name, possible in EXACT_ONLY.items():
+            if getattr(self, name) not in possible:
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} needs sampler='exact'; the published algorithm has no such option."
                 )
@@ -280,6 +405,15 @@ class FeaturePolicyClassifier(FeatureLearner):
 
     def _set_fitted(self, result: FitResult) -> None:
         super()._set_fitted(result)
+        self.combination_ = COMBINATIONS[result.target.combination]
+        self.decisiveness_ = self.posterior_.decisiveness
+        if len(result.classes):
+            self.base_policy_ = self._combine(np.zeros((1, self.n_components_)))[0]
+            self.policies_ = self._combine(np.eye(self.n_components_))
+        if result.choice is not None:
+            self.combination_scores_ = result.choice
+        if result.available is not None:
+            self.available_ = result.available
         self.observation_weight_ = result.target.observation_weight
         self.action_weight_ = result.target.action_weight
         if result.scaling.column_range is not None:
@@ -292,10 +426,7 @@ class FeaturePolicyClassifier(FeatureLearner):
             self.source_ = result.source
 
     def _summarise(self, result: FitResult) -> Posterior:
-        return Posterior(
-            result.chains, result.scaling.unit, self.feature_values, best_is_modal=self.sampler == "exact",
-            decisiveness=result.target.decisiveness,
-        )  # fmt: skip
+        return Posterior(result.chains, result.scaling.unit, self.feature_values, best_is_modal=self.sampler == "exact")
 
     def _default_length(self) -> dict[str, int]:
         return LENGTH_AS_PUBLISHED if self._find_published() else super()._default_length()
@@ -310,7 +441,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         Parameters
         ----------
         substates : array-like (N, K)
-            Between 0 and 1, columns as the rows of `components_`. Without any feature the policy is uniform.
+            Between 0 and 1, columns as the rows of `components_`. Without any feature it is the base policy.
 
         Returns
         -------
@@ -332,7 +463,16 @@ class FeaturePolicyClassifier(FeatureLearner):
         checked = self._check_substates(substates)
         if not ((checked >= 0) & (checked <= 1)).all():
             raise ValueError("substates must be between 0 and 1.")
-        return action_probabilities(checked.T, self.posterior_.chosen.policies, self.posterior_.decisiveness)
+        return self._combine(checked)
+
+    def _combine(self, substates: np.ndarray) -> np.ndarray:
+        """Probabilities of the actions by substates (N, K) of the chosen draw, (N, U)."""
+        chosen, cut = self.posterior_.chosen_on_average, self._result.cut
+        if cut is not None:
+            return softmax(cut.chosen_base + substates @ cut.chosen_log_odds, axis=1)
+        if self._result.target.combination == PRODUCT:
+            return multiplied_probabilities(substates.T, chosen.policies, chosen.base_policy)
+        return action_probabilities(substates.T, chosen.policies, chosen.decisiveness)
 
     def save(self, path: Path | str, *, shape: tuple[int, ...] | None = None, source: str | None = None) -> None:
         """Write the fitted model to one netCDF4 file, which appears whole or not at all; `whyact.load` reads it.
@@ -371,17 +511,22 @@ class FeaturePolicyClassifier(FeatureLearner):
         )
         write_model(Path(path), result, self.posterior_)
 
-    def explain(self, X: ArrayLike, *, n_nearest: int = 3, interval: float = 0.9) -> Explanations:
+    def explain(
+        self, X: ArrayLike, *, available: ArrayLike | None = None, n_nearest: int = 3, interval: float = 0.9
+    ) -> Explanations:
         """Reasons for what `predict_proba` says about each row.
 
-        Which features are present, how much each favours each action (terms that add up to the probability), and how
-        sure that is; which part of the observation each feature covers, and what none explains; the most similar
-        demonstrations; the smallest change of the substates that would change the action.
+        Which features are present, how much each favours each action (terms that add up to the probability or, if
+        policies are multiplied, to the log odds), and how sure that is; which part of the observation each feature
+        covers, and what none explains; the most similar demonstrations; the smallest change of the substates that would
+        change the action.
 
         Parameters
         ----------
         X : array-like (N, D)
             Observations; NaN where an entry is missing.
+        available : array-like (N, U) of bool or None, default=None
+            Which actions can be taken in each row, columns as `classes_`. None: all.
         n_nearest : int, default=3
             How many demonstrations to name.
         interval : float, default=0.9
@@ -398,7 +543,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         >>> demo = load_demo()
         >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
         >>> reasons = model.fit(demo.X[:80], demo.y[:80]).explain(demo.X[80:])
-        >>> bool(abs(reasons[0].terms.value.sum(axis=0) - model.predict_proba(demo.X[80:81])[0]).max() < 1e-12)
+        >>> bool(abs(reasons[0].terms.value.sum(axis=0) - reasons[0].totals.value).max() < 1e-12)
         True
         """
         check_is_fitted(self)
@@ -407,10 +552,12 @@ class FeaturePolicyClassifier(FeatureLearner):
             raise ValueError(f"n_nearest must be a whole number, 0 or more, got {n_nearest!r}.")
         if not isinstance(interval, int | float | np.floating) or not 0 < interval < 1:
             raise ValueError(f"interval must be a probability between 0 and 1, got {interval!r}.")
+        observations = self._check_new_rows(X)
         return explain_rows(
             self._result,
             self._predictor,
-            self._check_new_rows(X),
+            observations,
+            available=check_available(available, len(observations), self.classes_),
             use_map=self._find_rule(),
             n_nearest=n_nearest,
             interval=interval,
@@ -419,6 +566,13 @@ class FeaturePolicyClassifier(FeatureLearner):
 
     def __str__(self) -> str:
         return describe(self) if hasattr(self, "posterior_") else repr(self)
+
+
+def find_priors(priors: Priors | None, sampler: str | AsPublished, scaling: Scaling) -> Priors:
+    """The hyperpriors: as given, or by default."""
+    if priors is not None:
+        return priors
+    return hold_noise(Priors(), scaling) if scaling.column_range is not None and sampler == "exact" else Priors()
 
 
 def find_published(sampler: str | AsPublished) -> AsPublished | None:
@@ -461,17 +615,24 @@ def check_stored_parameters(parameters: dict[str, Any]) -> None:
 
 
 def make_stored_target(
-    parameters: dict[str, Any], n_actions: int, n_dimensions: int, weights: dict[str, float]
+    parameters: dict[str, Any],
+    n_actions: int,
+    n_dimensions: int,
+    weights: dict[str, float],
+    combination: str,
+    scaling: Scaling,
 ) -> Target:
     """The distribution that was sampled, by the parameters in a file."""
     complete = complete_parameters(parameters)
+    is_plain = n_actions < 2 or find_published(complete["sampler"])
     return make_target(
-        Priors() if complete["priors"] is None else complete["priors"],
+        find_priors(complete["priors"], complete["sampler"], scaling),
         n_actions=n_actions,
         n_dimensions=n_dimensions,
         n_levels=complete["n_levels"],
         feature_values=complete["feature_values"],
-        decisiveness=complete["decisiveness"],
+        combination=combination,
+        decisiveness=1.0 if is_plain else complete["decisiveness"],
         max_features=complete["max_features"],
         observation_weight=weights["observation_weight"],
         action_weight=weights["action_weight"],
@@ -507,5 +668,8 @@ def load(path: Path | str) -> FeaturePolicyClassifier:
     """
     result = read_model(Path(path), check_stored_parameters, make_stored_target)
     model = FeaturePolicyClassifier(**result.parameters)
-    model._set_result(replace(result, parameters=model.get_params(deep=False)))
+    try:
+        model._set_result(replace(result, parameters=model.get_params(deep=False)))
+    except DamagedFileError as error:
+        raise ModelFileError(f"{path} is not a whyact model: {error}.") from None
     return model

@@ -38,7 +38,7 @@ def fit_in_folder(folder: Path, *, is_new: bool, n_jobs: int | None, verbose: in
     try:
         observations, _ = model._check_rows_to_learn_from(pandas.DataFrame(run.observations, columns=list(run.columns)))
         # the actions were coded when the run was written down
-        given = CheckedInput(observations, run.columns, run.classes, run.actions.astype(np.int64))
+        given = CheckedInput(observations, run.columns, run.classes, run.actions.astype(np.int64), run.available)
         model._fit(given, folder, run.every)
     except CheckpointError:  # perhaps because another process is running in the folder
         raise

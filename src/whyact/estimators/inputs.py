@@ -20,6 +20,53 @@ class CheckedInput(NamedTuple):
     columns: np.ndarray | None  # names of the columns, if they have any, (D,)
     classes: np.ndarray  # the actions, sorted, (U,); none if no action is known
     actions: np.ndarray  # index of `classes`, -1 where missing, (N,)
+    available: np.ndarray | None = None  # which actions there are in each row, (N, U); None: all
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions that the kernels see: at least one."""
+        return max(len(self.classes), 1)
+
+    @property
+    def available_or_all(self) -> np.ndarray:
+        """Which actions there are in each row, (N, U)."""
+        return np.ones((len(self.actions), self.n_actions), bool) if self.available is None else self.available
+
+    def available_in(self, rows: np.ndarray) -> np.ndarray | None:
+        """Which actions there are in some rows; None: all."""
+        return None if self.available is None else self.available[rows]
+
+
+def check_available(available: Any, n_rows: int, classes: np.ndarray) -> np.ndarray | None:
+    """Which actions there are in each row, (N, U), as an array of truth values; None if all are in all rows."""
+    if available is None:
+        return None
+    mask = available.to_numpy() if hasattr(available, "to_numpy") else np.asarray(available)
+    if mask.shape != (n_rows, len(classes)):
+        names = ", ".join(str(label) for label in classes[:5])
+        raise ValueError(
+            f"available must have {n_rows} rows and {len(classes)} columns, one for each action in sorted order "
+            f"({names}{', ...' if len(classes) > 5 else ''}); its shape is {mask.shape}."
+        )
+    if mask.dtype != bool and not np.isin(mask, (0, 1)).all():
+        raise ValueError("available must hold truth values: True where an action can be taken.")
+    mask = mask.astype(bool)
+    without = np.nonzero(~mask.any(axis=1))[0]
+    if len(without):
+        raise ValueError(f"available: row {without[0]} has no action that can be taken.")
+    return None if mask.all() else mask
+
+
+def check_taken(available: np.ndarray | None, actions: np.ndarray, classes: np.ndarray) -> None:
+    """Nobody can have taken an action that is not available."""
+    if available is None:
+        return
+    known = np.nonzero(actions >= 0)[0]
+    wrong = known[~available[known, actions[known]]]
+    if len(wrong):
+        label = classes[actions[wrong[0]]]
+        more = f" ({len(wrong)} rows are like that)" if len(wrong) > 1 else ""
+        raise ValueError(f"available: the action {str(label)!r} of row {wrong[0]} is not available there{more}.")
 
 
 def check_observations(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarray:

@@ -13,6 +13,8 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
+from whyact.scaling import Scaling
+
 OBSERVATION_WEIGHTS = (1.0, 0.3, 0.1, 0.03)
 ACTION_WEIGHTS = (1.0, 10.0)
 LENGTH = {"n_burn_in": 100, "n_draws": 50, "n_chains": 1, "thin": 5}
@@ -31,13 +33,17 @@ class Weights(NamedTuple):
     scores: dict[tuple[float, float | str], float]  # log score of each pair that was tried
 
 
-def choose_weights(estimator: Any, X: np.ndarray, actions: np.ndarray) -> Weights:
+def choose_weights(estimator: Any, combination: str, scaling: Scaling, X: np.ndarray, actions: np.ndarray) -> Weights:
     """Choose the weights that are "auto": first that of the observations, then that of the actions.
 
     Parameters
     ----------
     estimator : FeaturePolicyClassifier
         Not fitted; its other parameters hold.
+    combination : {"mixture", "product"}
+        How policies are combined.
+    scaling : Scaling
+        How X is brought to the sampler's unit.
     X : array (N, D)
     actions : array (N,)
         Index of the action, -1 where it is missing.
@@ -55,6 +61,10 @@ def choose_weights(estimator: Any, X: np.ndarray, actions: np.ndarray) -> Weight
             "two actions among those to learn from, and known ones among those held out; give a number instead."
         )
     scores: dict[tuple[float, float | str], float] = {}
+    # X is scaled already
+    estimator = clone(estimator).set_params(
+        combination=combination, priors=estimator._find_priors(scaling), scale_columns=False
+    )
 
     def try_weights(candidates: list[tuple[float, float | str]]) -> tuple[float, float | str]:
         tasks = [joblib.delayed(score_weights)(estimator, *pair, X, actions, held_out) for pair in candidates]
@@ -81,7 +91,6 @@ def score_weights(
         observation_weight=zeta,
         action_weight=omega,
         missing_action=-1,
-        scale_columns=False,  # X is scaled already
         n_jobs=None,
         random_state=0,
         verbose=0,

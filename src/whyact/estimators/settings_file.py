@@ -38,7 +38,7 @@ class Settings(NamedTuple):
     parameters : dict
         Parameters of `FeaturePolicyClassifier`, by name.
     data : dict
-        `action`, `columns`, `ignore`, `missing_action`, `shape` and `checkpoint_every`.
+        `action`, `columns`, `ignore`, `available`, `missing_action`, `shape` and `checkpoint_every`.
 
     Examples
     --------
@@ -87,11 +87,16 @@ SHAPE = Kind(
     "two or more whole numbers above 0, such as [8, 8]",
 )
 TABLE = Kind(lambda value: isinstance(value, dict), "a table")
+TABLE_OF_TEXTS = Kind(
+    lambda value: isinstance(value, dict) and len(value) > 0 and all(map(is_text, value.values())),
+    "a table of strings, such as {car = 'CAR_AV'}",
+)
 
 DATA_KINDS = {
     "action": TEXT,
     "columns": TEXTS,
     "ignore": TEXTS,
+    "available": TABLE_OF_TEXTS,
     "missing_action": TEXT,  # also a parameter of the estimator; but rows are marked while the file is read
     "shape": SHAPE,
     "checkpoint_every": SECONDS,
@@ -109,7 +114,8 @@ def read_settings(path: Path | str) -> Settings:
     """Read settings from a TOML file.
 
     Keys are the parameters of `FeaturePolicyClassifier` and, about the data, `action`, `columns`, `ignore`,
-    `missing_action`, `shape` and `checkpoint_every`. A table `[priors]` has the fields of `Priors`. A table
+    `available`, `missing_action`, `shape` and `checkpoint_every`. The table `available` names, for actions that are not
+    always available, the column that says where they are. A table `[priors]` has the fields of `Priors`. A table
     `[as_published]` has those of `AsPublished` and chooses that sampler.
 
     Parameters

@@ -5,6 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from whyact.explanation.text import WORTH_TIMES, say_factor
+from whyact.explanation.voices import align_policies, is_learned
+from whyact.intervals import Interval
+
 # Entries below this share of the strongest one are not worth naming.
 WORTH_NAMING = 0.05
 
@@ -37,13 +41,13 @@ def describe(model: Any, *, column_names: Sequence[str] | None = None, n_entries
     """
     names = find_names(model, column_names)
     aligned = model.posterior_.aligned
-    lines = [say_how_many(model, "feature")]
+    lines = [say_how_many(model, "feature"), *say_combination(model)]
+    policies = align_policies(model)
     for k in range(model.n_components_):
         lines.append(f"  feature {k}: {say_looks(aligned.features.value[k], names, n_entries)}")
         rows = np.mean(model.substates_[:, k] > 0)
-        lines.append(
-            f"    -> {say_policy(model, k)}in {rows:.0%} of the rows, found in {aligned.presence[k]:.0%} of the draws"
-        )
+        policy = say_policy(model, k, policies) + say_pull(model, k)
+        lines.append(f"    -> {policy}in {rows:.0%} of the rows, found in {aligned.presence[k]:.0%} of the draws")
     lines.append(model.posterior_.agreement())
     return "\n".join(lines)
 
@@ -89,11 +93,58 @@ def name_strongest(entries: np.ndarray, names: Sequence[str], n_entries: int) ->
     return ", ".join(str(names[d]) for d in named[:n_entries]) + (", ..." if len(named) > n_entries else "")
 
 
-def say_policy(model: Any, k: int) -> str:
-    """Name the favourite action of a feature or cluster with its interval; nothing if no action was ever seen."""
+def say_policy(model: Any, k: int, policies: Interval | None = None) -> str:
+    """Name the favourite action of a feature or cluster with its interval; nothing if no action was ever seen.
+
+    `policies` as `align_policies` finds them; None: those of the aligned draws.
+    """
     if not len(model.classes_):
         return ""
     aligned = model.posterior_.aligned
-    best = int(np.argmax(aligned.policies.value[k]))
-    mean, low, high = (numbers[k, best] for numbers in aligned.policies)
-    return f"{model.classes_[best]} with {mean:.2f} ({aligned.interval:.0%} interval {low:.2f} to {high:.2f}); "
+    policies = aligned.policies if policies is None else policies
+    best = int(np.argmax(policies.value[k]))
+    mean, low, high = (numbers[k, best] for numbers in policies)
+    is_product = getattr(model, "combination_", "mixture") == "product"
+    level = f"{aligned.interval:.0%} {'of the draws' if is_product else 'interval'}"
+    return f"{model.classes_[best]} with {mean:.2f} ({level} {low:.2f} to {high:.2f}); "
+
+
+def say_combination(model: Any) -> list[str]:
+    """How the policies of the features in a row are combined, and why; what the teacher does without any."""
+    if not len(model.classes_):
+        return []
+    if model.combination_ == "product":
+        best = int(np.argmax(model.base_policy_))
+        return [
+            f"Policies are multiplied (product){say_why(model)}.",
+            f"Where no feature is present: {model.classes_[best]} with {model.base_policy_[best]:.2f}.",
+        ]
+    learned = "learned" if is_learned(model) else "as set"
+    return [f"Policies are mixed (mixture){say_why(model)}; decisiveness {model.decisiveness_:.3g} ({learned})."]
+
+
+def say_why(model: Any) -> str:
+    """Why policies are combined in this way: asked for, better on hidden actions, or nothing to choose by."""
+    scores = getattr(model, "combination_scores_", None)
+    if scores is not None:
+        (other,) = set(scores) - {model.combination_}
+        own, others = scores[model.combination_], scores[other]
+        return f": on hidden actions its log score was {own:.2f}, the {other}'s {others:.2f}"
+    parameters = model._result.parameters
+    if parameters.get("combination") != "auto":
+        return ", as asked"
+    return ", as published" if parameters.get("sampler") != "exact" else ", as there are too few actions to compare by"
+
+
+def say_pull(model: Any, k: int) -> str:
+    """Of a product: which actions a feature makes most likely and most unlikely where it is full, by which factor."""
+    if not len(model.classes_) or model.combination_ != "product":
+        return ""
+    factors = model.policies_[k] / model.base_policy_
+    most, least = int(np.argmax(factors)), int(np.argmin(factors))
+    told = []
+    if factors[most] >= WORTH_TIMES:
+        told.append(f"{model.classes_[most]} {say_factor(factors[most])} times more likely")
+    if factors[least] <= 1 / WORTH_TIMES:
+        told.append(f"{model.classes_[least]} {say_factor(1 / factors[least])} times less likely")
+    return f"{' and '.join(told)} than without it; " if told else ""

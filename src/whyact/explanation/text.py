@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from whyact.explanation.counterfactual import Counterfactual
+from whyact.explanation.terms import LOG_ODDS, PROBABILITY
 from whyact.intervals import Interval
 from whyact.prediction import FAMILIAR
 
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 # Terms for the action below this share of its probability are not mentioned, nor terms against it below this.
 WORTH_TELLING = 0.05
 N_AGAINST = 2
+# Of a product, factors nearer to one are not mentioned, nor more features and reasons than this.
+WORTH_TIMES = 1.1
+N_FOR = 3
+N_PRESENT = 5
+MANY_TIMES = 1000.0  # larger factors are not told exactly
 # A feature is present in the chosen draw from this substate on; below this presence its probability is mentioned.
 LEAST_SUBSTATE = 0.01
 SURELY_PRESENT = 0.95
@@ -25,7 +31,7 @@ BEYOND_NOISE = 3.0
 N_UNEXPLAINED = 3
 # Two substates that look the same get more decimals, up to this many.
 MAX_DECIMALS = 6
-OTHER, UNFAMILIAR = "other", "unfamiliar"
+OTHER, UNFAMILIAR, BASE = "other", "unfamiliar", "base"
 
 
 class Neighbour(NamedTuple):
@@ -45,6 +51,7 @@ class Vocabulary:
     features: list[str]  # "feature 0 (its strongest columns)"
     interval: float
     noise: np.ndarray  # standard deviation in each column, in its own unit, (D,)
+    scale: str = PROBABILITY  # what terms are: PROBABILITY for a mixture, LOG_ODDS for a product
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +69,26 @@ class Explanation:
     action : label
         The most probable action.
     probabilities : Interval of arrays (U,)
-        What `predict_proba` says, with the interval over draws.
+        What `predict_proba` says, with the interval over draws. If policies are multiplied, each draw of the features
+        has a single best estimate of the policies, so this and all intervals below tell how far draws differ, and are
+        narrower than what is unknown.
+    available : array (U,) of bool
+        Which actions can be taken.
     familiarity : float
         What `familiarity` says; 0 if nothing is observed, even though the features still have their terms.
+    scale : {"probability", "log odds"}
+        What the terms are: "probability" if policies are mixed, "log odds" if they are multiplied.
     terms : Interval of arrays (K + 2, U)
         How much each feature of `components_` favours each action; then the features of other draws that match none
-        of them; then the unfamiliar part. The values add up to `probabilities`. With prediction="map" they are those of
-        the chosen draw; the intervals are still over all draws.
+        of them; then the unfamiliar part, or the base policy if policies are multiplied. They add up to `totals`. With
+        prediction="map" they are those of the chosen draw; the intervals are still over all draws. Log odds below zero
+        speak against an action, and are NaN for one that is not available.
+    totals : Interval of arrays (U,)
+        What the terms add up to: `probabilities`, or the log odds of each action, log p(u) minus its mean over the
+        available actions, averaged over draws.
+    times : Interval of arrays (K + 2, U), or None
+        If policies are multiplied: how many times as probable each action is as in the same row without that source
+        of terms. The interval is over draws.
     substates : array (K,)
         How much of each feature is in the row, given the chosen draw: what `transform` says.
     presence : array (K,)
@@ -97,8 +117,11 @@ class Explanation:
     row: int
     action: Any
     probabilities: Interval
+    available: np.ndarray
     familiarity: float
     terms: Interval
+    totals: Interval
+    times: Interval | None
     substates: np.ndarray
     presence: np.ndarray
     parts: np.ndarray
@@ -106,6 +129,11 @@ class Explanation:
     nearest: tuple[Neighbour, ...]
     counterfactual: Counterfactual | None
     vocabulary: Vocabulary = field(repr=False)
+
+    @property
+    def scale(self) -> str:
+        """What the terms are: "probability" of a mixture, "log odds" of a product."""
+        return self.vocabulary.scale
 
     @property
     def present(self) -> np.ndarray:
@@ -172,16 +200,21 @@ class Explanations(Sequence[Explanation]):
         -------
         pandas.DataFrame
             `term` with its interval `low`, `high`; `substate` and `presence` of the feature, missing for other sources.
-            The terms of one row and action add up to its probability.
+            If policies are mixed, the terms of one row and action add up to its probability. If they are multiplied,
+            they are log odds and add up to those of the action, and `times` tells how many times as probable the action
+            is as without that source.
         """
         import pandas  # half a second, which those who only read the text need not wait for
 
-        lines: dict[str, list[Any]] = {
-            name: [] for name in ("row", "source", "action", "term", "low", "high", "substate", "presence")
-        }
+        has_times = any(one.times is not None for one in self)
+        names = ("row", "source", "action", "term", "low", "high", *["times"] * has_times, "substate", "presence")
+        lines: dict[str, list[Any]] = {name: [] for name in names}
         for one in self:
             n_sources, n_actions = one.terms.value.shape
-            sources = [*(f"feature {k}" for k in range(n_sources - 2)), OTHER, UNFAMILIAR]
+            last = BASE if one.scale == LOG_ODDS else UNFAMILIAR
+            sources = [*(f"feature {k}" for k in range(n_sources - 2)), OTHER, last]
+            if one.times is not None:
+                lines["times"] += one.times.value.ravel().tolist()
             lines["row"] += [one.row] * (n_sources * n_actions)
             lines["source"] += [source for source in sources for _ in range(n_actions)]
             lines["action"] += one.vocabulary.classes.tolist() * n_sources
@@ -211,7 +244,13 @@ def say_action(one: Explanation) -> str:
 def say_probability(one: Explanation) -> str:
     """The probability of the most probable action."""
     best = int(np.argmax(one.probabilities.value))
-    return f"{one.action} with {say_estimate(one.probabilities, best)}; {one.vocabulary.interval:.0%} intervals"
+    return f"{one.action} with {say_estimate(one.probabilities, best)}; {say_level(one)}"
+
+
+def say_level(one: Explanation) -> str:
+    """What the intervals are: those of a product leave out how uncertain policies are, given the features of a draw."""
+    level = f"{one.vocabulary.interval:.0%}"
+    return f"ranges of {level} of the draws" if one.scale == LOG_ODDS else f"{level} intervals"
 
 
 def say_unfamiliar(one: Explanation) -> str:
@@ -234,9 +273,27 @@ def say_action_nonetheless(one: Explanation) -> str:
 
 def say_present(one: Explanation) -> str:
     """Name the features that are present in the chosen draw, or named as reasons, and how much of them."""
+    if one.scale == LOG_ODDS:
+        return say_amounts(one)
     reasons = [*find_reasons_for(one), *(k for k, _ in find_reasons_against(one)[:N_AGAINST])]
     features = dict.fromkeys([*one.present.tolist(), *(k for k in reasons if k < len(one.substates))])
     told = (f"{one.vocabulary.features[k]} {say_presence(one.substates[k], one.presence[k])}" for k in features)
+    return "Present: " + ("; ".join(told) or "no feature") + "."
+
+
+def say_amounts(one: Explanation) -> str:
+    """Of a product: how much of the strongest features is present. Nearly all are, so not all of them are named.
+
+    What a feature looks like is said once, here or where it is a reason.
+    """
+    more, less = find_effects(one)
+    names = one.vocabulary.features.copy()
+    for k in (*more[:N_FOR], *less[:N_AGAINST]):
+        if k < len(names):
+            names[k] = f"feature {k}"
+    told = [f"{names[k]} {say_presence(one.substates[k], one.presence[k])}" for k in one.present[:N_PRESENT]]
+    if len(one.present) > N_PRESENT:
+        told.append(f"and less of {len(one.present) - N_PRESENT} more")
     return "Present: " + ("; ".join(told) or "no feature") + "."
 
 
@@ -254,7 +311,8 @@ def say_presence(substate: float, presence: float) -> str:
 
 def name_sources(one: Explanation) -> list[str]:
     """What terms can come from."""
-    return [*(f"feature {k}" for k in range(len(one.substates))), "other features", "the unfamiliar part"]
+    last = "what the teacher does anyway" if one.scale == LOG_ODDS else "the unfamiliar part"
+    return [*(f"feature {k}" for k in range(len(one.substates))), "other features", last]
 
 
 def find_reasons_for(one: Explanation) -> list[int]:
@@ -273,6 +331,8 @@ def find_reasons_against(one: Explanation) -> list[tuple[int, int]]:
 
 def say_for(one: Explanation) -> str:
     """The terms for the action."""
+    if one.scale == LOG_ODDS:
+        return say_effects(one)
     best, sources = int(np.argmax(one.probabilities.value)), name_sources(one)
     told = (f"{say_estimate(one.terms, k, best)} from {sources[k]}" for k in find_reasons_for(one))
     return "For it: " + ", ".join(told) + "."
@@ -280,6 +340,8 @@ def say_for(one: Explanation) -> str:
 
 def say_against(one: Explanation) -> str:
     """The strongest terms against the action."""
+    if one.scale == LOG_ODDS:
+        return ""  # `say_effects` has said both
     reasons, sources = find_reasons_against(one), name_sources(one)
     if not reasons:
         return ""
@@ -289,6 +351,77 @@ def say_against(one: Explanation) -> str:
     )
     more = f", and {len(reasons) - N_AGAINST} more" if len(reasons) > N_AGAINST else ""
     return "Against it: " + ", ".join(told) + more + "."
+
+
+def find_effects(one: Explanation) -> tuple[list[int], list[int]]:
+    """Of a product, the sources that make the action more probable, and those that make it less, strongest first.
+
+    They are judged by how they change the odds of the action against all others: a probability near one cannot grow by
+    much, yet the others' can shrink by much.
+    """
+    assert one.times is not None
+    best = int(np.argmax(one.probabilities.value))
+    others = one.available.copy()
+    others[best] = False
+    if not others.any():
+        return [], []
+    without = one.probabilities.value[others] / one.times.value[:, others]
+    logs = np.log(one.times.value[:, best] * without.sum(axis=1) / one.probabilities.value[others].sum())
+    order = np.argsort(-logs, kind="stable")
+    more = [int(k) for k in order if logs[k] >= math.log(WORTH_TIMES)]
+    return more, [int(k) for k in order[::-1] if logs[k] <= -math.log(WORTH_TIMES)]
+
+
+def say_times(times: Interval, k: int, u: int, with_interval: bool = False) -> str:
+    """How many times as probable a source makes an action, in words."""
+    value, low, high = (float(numbers[k, u]) for numbers in times)
+    word, size, least, most = ("more", value, low, high) if value >= 1 else ("less", 1 / value, 1 / high, 1 / low)
+    if size >= MANY_TIMES:
+        return f"over {MANY_TIMES:,.0f} times {word} likely"
+    interval = f" ({say_factor(least)} to {say_factor(most)})" if with_interval else ""
+    return f"{say_factor(size)} times{interval} {word} likely"
+
+
+def say_factor(factor: float) -> str:
+    """A factor with about two digits."""
+    if factor >= MANY_TIMES:
+        return f"over {MANY_TIMES:,.0f}"
+    return f"{factor:.0f}" if factor >= 10 else f"{factor:.1f}" if factor >= 1.1 else f"{factor:.2f}"
+
+
+def say_effect(one: Explanation, k: int) -> str:
+    """What a source does to the action, and to the one that it moves most the other way."""
+    assert one.times is not None
+    best = int(np.argmax(one.probabilities.value))
+    factors = np.where(one.available, one.times.value[k], 1.0)
+    told = [f"{one.action} {say_times(one.times, k, best, with_interval=True)}"]
+    other = int(np.argmin(factors) if factors[best] >= 1 else np.argmax(factors))
+    if other != best and abs(math.log(factors[other])) >= math.log(WORTH_TIMES):
+        told.append(f"{one.vocabulary.classes[other]} {say_times(one.times, k, other)}")
+    name = one.vocabulary.features[k] if k < len(one.substates) else name_sources(one)[k]
+    return f"{name} {'make' if k == len(one.substates) else 'makes'} {' and '.join(told)}"
+
+
+def say_effects(one: Explanation) -> str:
+    """Of a product: what makes the action more and less probable, each compared with the same row without it."""
+    more, less = find_effects(one)
+    lines = []
+    for words, reasons, most in (("For it", more, N_FOR), ("Against it", less, N_AGAINST)):
+        if reasons:
+            rest = f"; and {len(reasons) - most} more" if len(reasons) > most else ""
+            lines.append(f"{words}: {'; '.join(say_effect(one, k) for k in reasons[:most])}{rest}.")
+    if not lines:
+        return "No feature makes much of a difference." if one.available.sum() > 1 else ""
+    return "\n  ".join([*lines, "Each is compared with the same row without it."])
+
+
+def say_available(one: Explanation) -> str:
+    """Which actions cannot be taken in this row."""
+    if one.available.all():
+        return ""
+    if one.available.sum() == 1:
+        return "No other action is available."
+    return "Not available: " + ", ".join(str(label) for label in one.vocabulary.classes[~one.available]) + "."
 
 
 def find_rest(one: Explanation) -> list[int]:
@@ -342,7 +475,16 @@ def say_counterfactual(one: Explanation) -> str:
     return f"The chosen draw by itself says {found.before}; it would say {found.action} with {changes}."
 
 
-TOLD_OF_FAMILIAR = (say_action, say_present, say_for, say_against, say_rest, say_nearest, say_counterfactual)
+TOLD_OF_FAMILIAR = (
+    say_action,
+    say_available,
+    say_present,
+    say_for,
+    say_against,
+    say_rest,
+    say_nearest,
+    say_counterfactual,
+)
 
 
-TOLD_OF_UNFAMILIAR = (say_unfamiliar, say_action_nonetheless, say_rest)
+TOLD_OF_UNFAMILIAR = (say_unfamiliar, say_action_nonetheless, say_available, say_rest)

@@ -1,7 +1,7 @@
 """The demonstrations that the reader of the page can explore, packed so that the page stays small.
 
-Substates and policies keep every digit, because the page computes probabilities from them. Observations and features
-are only drawn, so 8 bits per entry (within the range of its column) and 16 bits (of its feature) are enough.
+Substates, policies and log odds keep every digit, because the page computes probabilities from them. Observations and
+features are only drawn, so 8 bits per entry (within the range of its column) and 16 bits (of its feature) are enough.
 """
 
 import base64
@@ -9,6 +9,7 @@ import base64
 import numpy as np
 
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
+from whyact.explanation.voices import find_chosen_voices
 from whyact.report.layout import Layout
 from whyact.report.plain import Plain, spread_evenly, to_numbers, to_script_json
 
@@ -26,27 +27,59 @@ def pack_explorer(model: FeaturePolicyClassifier, layout: Layout, columns: list[
         "size": list(layout.size),
         "origin": layout.origin,
         "columns": columns if layout.kind == "bars" else [],
-        "decisiveness": float(model.posterior_.decisiveness),
-        # as drawn by the sampler, not sharpened: decisiveness applies to their mixture
-        "policies": to_numbers(model.posterior_.chosen.policies) if len(model.classes_) else [],
+        **pack_voices(model),
         "features": pack_features(model.components_),
     }
     n_rows = len(model.substates_)
     affordable = (BUDGET - len(to_script_json(fixed))) // max(cost_of_row(model), 1)
     rows = spread_evenly(n_rows, max(1, min(affordable, max_demonstrations)))
+    available = getattr(model, "available_", None)
     return fixed | {
         "n_rows": n_rows,
         "rows": rows.tolist(),
         "actions": model.actions_[rows].tolist(),
-        "substates": to_numbers(model.substates_[rows]),
+        "available": None if available is None else available[rows].astype(int).tolist(),
+        "substates": to_numbers(find_substates(model, rows)),
         "observations": pack_observations(model.observations_[rows]),
     }
 
 
+def pack_voices(model: FeaturePolicyClassifier) -> Plain:
+    """What substates say about actions, of the chosen draw: policies and their decisiveness, or log odds."""
+    voices: Plain = {
+        "combination": model.combination_,
+        "decisiveness": float(model.decisiveness_),
+        "policies": [],
+        "log_odds": [],
+        "base": [],
+    }
+    if not len(model.classes_):
+        return voices
+    chosen = model.posterior_.chosen_on_average
+    if model.combination_ == "product":
+        found = find_chosen_voices(chosen, model._result.cut)
+        return voices | {"log_odds": to_numbers(found.log_odds), "base": to_numbers(found.base)}
+    # as drawn by the sampler, not sharpened: decisiveness applies to their mixture
+    return voices | {"policies": to_numbers(chosen.policies)}
+
+
+def find_substates(model: FeaturePolicyClassifier, rows: np.ndarray) -> np.ndarray:
+    """How much of each feature is in some demonstrations, (N, K).
+
+    Policies that are multiplied were learned for what a new row can show, so that is what goes with them.
+    """
+    if model.combination_ == "product" and len(model.classes_):
+        return model.judge_demonstrations(rows, prediction="map").substates
+    return model.substates_[rows]
+
+
 def cost_of_row(model: FeaturePolicyClassifier) -> int:
     """Characters that one demonstration takes on the page, on average."""
-    sample = model.substates_[spread_evenly(len(model.substates_), 100)]
-    return len(to_script_json(to_numbers(sample))) // len(sample) + 4 * (int(model.n_features_in_) // 3 + 1) + 16
+    sample = find_substates(model, spread_evenly(len(model.substates_), 100))
+    n_mask = 2 * len(model.classes_) if hasattr(model, "available_") else 0
+    return (
+        len(to_script_json(to_numbers(sample))) // len(sample) + n_mask + 4 * (int(model.n_features_in_) // 3 + 1) + 16
+    )
 
 
 def pack_features(features: np.ndarray) -> Plain:

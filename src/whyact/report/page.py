@@ -14,9 +14,10 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from whyact.explanation.text import WORTH_TIMES, say_factor
 from whyact.report.drawings import Axis, band_path, line_path, number_ticks, png_address
 from whyact.report.plain import Plain, count_of, to_script_json
-from whyact.report.words import say_accuracy, say_chains, say_number, say_rows, say_sureness
+from whyact.report.words import say_accuracy, say_chains, say_combination, say_number, say_rows, say_sureness
 
 
 def render(summary: Plain) -> str:
@@ -51,6 +52,7 @@ def render(summary: Plain) -> str:
             headline={"number": say_number(summary), "accuracy": say_accuracy(summary), "chains": say_chains(summary)},
             rows=say_rows(summary),
             sureness=say_sureness(summary),
+            combination=say_combination(summary),
             data=Markup(to_script_json(summary["explorer"] | {"action_names": summary["actions"]})),
             script=Markup(script),
             style=Markup(style),
@@ -89,6 +91,7 @@ def make_environment() -> Environment:
     )
     environment.filters |= {
         "percent": format_percent,
+        "times": format_times,
         "number": format_number,
         "places": format_places,
         "options": mark_options,
@@ -116,6 +119,13 @@ def format_percent(share: float) -> str:
     if 0.99 < share < 1:
         return "more than 99%"
     return f"{share:.0%}"
+
+
+def format_times(factor: float) -> str:
+    """How many times as probable, in words."""
+    if 1 / WORTH_TIMES < factor < WORTH_TIMES:
+        return "about as likely"
+    return f"{say_factor(factor)}× more likely" if factor > 1 else f"{say_factor(1 / factor)}× less likely"
 
 
 def format_number(value: float | None, digits: int = 3) -> str:

@@ -27,7 +27,7 @@ class JudgedRows(NamedTuple):
     n_seen: int  # how many of those given as new the model learned from
 
 
-def measure_quality(model: FeaturePolicyClassifier, test: tuple[Any, Any] | None = None) -> Plain:
+def measure_quality(model: FeaturePolicyClassifier, test: tuple[Any, ...] | None = None) -> Plain:
     """Accuracy, log score, calibration, confusion and familiarity; on `test`, or on the rows learned from.
 
     If no row has a known action, "accuracy" is None and everything else about actions is missing.
@@ -57,10 +57,11 @@ def judge_rows_learned_from(model: FeaturePolicyClassifier) -> JudgedRows:
     return JudgedRows(labels, known, model.judge_demonstrations(chosen), len(model.actions_), n_seen=0)
 
 
-def judge_test(model: FeaturePolicyClassifier, test: tuple[Any, Any]) -> JudgedRows:
-    """Predict demonstrations that were given as new."""
+def judge_test(model: FeaturePolicyClassifier, test: tuple[Any, ...]) -> JudgedRows:
+    """Predict demonstrations that were given as new, perhaps with what is available in each row."""
     try:
-        observations, actions = test
+        observations, actions, *masks = test
+        (available,) = masks or [None]
     except (TypeError, ValueError):
         raise ValueError("test must be a pair (X, y) of demonstrations that the model did not learn from.") from None
     labels, known = split_missing(actions, model.missing_action)
@@ -72,7 +73,8 @@ def judge_test(model: FeaturePolicyClassifier, test: tuple[Any, Any]) -> JudgedR
         observations = _safe_indexing(observations, chosen)
     labels, known = np.asarray(labels, dtype=object)[chosen], known[chosen]
     n_seen = int(find_seen(model, observations, labels, known).sum())
-    return JudgedRows(labels, known, model.judge(observations), n_rows, n_seen)
+    mask = None if available is None else np.asarray(available)[chosen]
+    return JudgedRows(labels, known, model.judge(observations, available=mask), n_rows, n_seen)
 
 
 def find_seen(

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
 from whyact.explanation.describe import WORTH_NAMING
+from whyact.explanation.voices import align_policies, is_learned
 from whyact.intervals import Interval
 from whyact.posterior import DIAGNOSED, R_HAT_LIMIT, Posterior
 from whyact.report.explorer import pack_explorer
@@ -46,7 +47,7 @@ def summarise(
     shape: Sequence[int] | None = None,
     kind: str | None = None,
     origin: str = "upper",
-    test: tuple[Any, Any] | None = None,
+    test: tuple[Any, ...] | None = None,
     title: str | None = None,
     source: str | None = None,
     max_demonstrations: int = MAX_DEMONSTRATIONS,
@@ -65,7 +66,7 @@ def summarise(
         time.
     origin : {"upper", "lower"}, default="upper"
         Where the first row of an image is drawn.
-    test : tuple (X, y) or None, default=None
+    test : tuple (X, y) or (X, y, available) or None, default=None
         Demonstrations that the model did not learn from. None: quality is measured on those it learned from, and the
         page says that this is too optimistic. At most 2000 rows, evenly spread, are predicted.
     title, source : str or None, default=None
@@ -141,6 +142,7 @@ def summarise_features(model: FeaturePolicyClassifier, layout: Layout, columns: 
     n_features = model.n_components_
     n_folded = min(N_FOLDED, N_FOLDED_OF_ALL // max(n_features, 1)) if layout.kind == "bars" else 0
     max_panels = max(2, min(N_PANELS, N_PANELS_OF_ALL // max(n_features, 1)))
+    policies = align_policies(model)
     return [
         {
             "index": k,
@@ -149,7 +151,7 @@ def summarise_features(model: FeaturePolicyClassifier, layout: Layout, columns: 
             **summarise_entries(model.posterior_.aligned.features, k, columns, N_ENTRIES + n_folded),
             "n_panels": len(layout.panels),
             "panels": summarise_panels(model.posterior_.aligned.features, k, layout, max_panels),
-            "policy": summarise_policy(model, k),
+            "policy": summarise_policy(model, policies, k),
         }
         for k in range(n_features)
     ]
@@ -202,10 +204,16 @@ def shorten_curve(values: np.ndarray) -> np.ndarray:
     return np.add.reduceat(values, starts) / np.diff(np.append(starts, len(values)))
 
 
-def summarise_policy(model: FeaturePolicyClassifier, k: int) -> list[Plain]:
-    """Probability of each action when only this feature is present, with its interval; empty without actions."""
-    policies = model.posterior_.aligned.policies
-    return [{"action": u, **estimate(policies, (k, u))} for u in range(len(model.classes_))]
+def summarise_policy(model: FeaturePolicyClassifier, policies: Interval, k: int) -> list[Plain]:
+    """Probability of each action when only this feature is present, with its interval; empty without actions.
+
+    With policies that are multiplied also `times`: how many times as probable it is as without the feature.
+    """
+    values = [{"action": u, **estimate(policies, (k, u)), "times": None} for u in range(len(model.classes_))]
+    if model.combination_ == "product":
+        for u, value in enumerate(values):
+            value["times"] = to_number(model.policies_[k, u] / model.base_policy_[u])
+    return values
 
 
 def estimate(summary: Interval, place: tuple[int, int]) -> Plain:
@@ -262,7 +270,19 @@ def summarise_fit(model: FeaturePolicyClassifier) -> Plain:
         "n_missing_actions": int((actions < 0).sum()),
         "noise": float(np.sqrt(model.noise_variance_)),
         "unit": float(model.unit_),
-        "decisiveness": float(model.posterior_.decisiveness),
+        **summarise_combination(model),
+    }
+
+
+def summarise_combination(model: FeaturePolicyClassifier) -> Plain:
+    """How policies are combined, by which scores that was chosen (None if it was not), and what that takes."""
+    scores = getattr(model, "combination_scores_", None)
+    return {
+        "combination": model.combination_,
+        "combination_scores": None if scores is None else {name: to_number(score) for name, score in scores.items()},
+        "decisiveness": float(model.decisiveness_),
+        "is_decisiveness_learned": is_learned(model),
+        "base_policy": to_numbers(getattr(model, "base_policy_", [])),
     }
 
 

@@ -158,19 +158,61 @@ def say_rows(summary: Plain) -> Plain:
 
 
 def say_sureness(summary: Plain) -> str:
-    """Advice if the teacher seems more decisive than the model assumes; otherwise an empty text."""
-    quality, decisiveness = summary["quality"], summary["fit"]["decisiveness"]
+    """Advice if the teacher seems more decisive than the user has told the model; otherwise an empty text."""
+    quality, fit = summary["quality"], summary["fit"]
     accuracy = quality["accuracy"]
+    if fit["combination"] != "mixture" or fit["is_decisiveness_learned"]:
+        return ""
     if accuracy is None or accuracy["n"] < LEAST_ROWS:
         return ""
     if accuracy["value"] - quality["mean_confidence"] <= MUCH_LESS_SURE:
         return ""
+    decisiveness = fit["decisiveness"]
     example = f" (--decisiveness {DECISIVE:g} on the command line)" if decisiveness < DECISIVE else ""
     return (
         f"The model is right {accuracy['value']:.0%} of the time but, on average, only "
         f"{quality['mean_confidence']:.0%} sure. The teacher seems decisive; try a decisiveness above "
-        f"{max(decisiveness, 1):g}{example}."
+        f"{max(decisiveness, 1):g}{example}, or let it be learned."
     )
+
+
+def say_combination(summary: Plain) -> list[str]:
+    """How the features in an observation act together, for readers who know neither mixtures nor log odds."""
+    fit = summary["fit"]
+    if not summary["actions"]:
+        return []
+    if fit["combination"] == "product":
+        sentences = [
+            "Features multiply: each one that is present makes some actions more likely and others less likely. Say "
+            "one feature makes the first of two actions 3 times as likely, relative to the second, and another feature "
+            "makes it 2 times as likely: where both are present in full, it is 6 times as likely. With less of a "
+            "feature, it counts less.",
+        ]
+    else:
+        sentences = [
+            "Features share the decision: each one that is present votes for its actions, with as much weight as there "
+            "is of it."
+        ]
+        if fit["decisiveness"] != 1:
+            how = "This was learned from the demonstrations." if fit["is_decisiveness_learned"] else "This was set."
+            sentences.append(
+                f"The teacher is {'more' if fit['decisiveness'] > 1 else 'less'} decisive than these votes: "
+                f"probabilities are taken to the power of {fit['decisiveness']:.3g} (decisiveness). {how}"
+            )
+    return [*sentences, *say_choice(fit)]
+
+
+def say_choice(fit: Plain) -> list[str]:
+    """Why features act together in this way, if it was tried out."""
+    scores = fit["combination_scores"]
+    if not scores:
+        return []
+    ways = {"mixture": "sharing the decision", "product": "multiplying"}
+    (other,) = set(scores) - {fit["combination"]}
+    return [
+        f"This was chosen because it predicted actions better that were hidden for a trial: its log score was "
+        f"{scores[fit['combination']]:.2f}, that of {ways[other]} {scores[other]:.2f} (0 is perfect)."
+    ]
 
 
 def say_chains(summary: Plain) -> Plain:

@@ -30,4 +30,5 @@ class Problem(NamedTuple):
     priors: Any
     algorithm: Algorithm
     unit: float = 1.0  # what the observations were divided by
+    choice: dict[str, float] | None = None  # log score of each way to combine policies, if it was to be chosen
     weight_scores: dict[Any, float] | None = None  # of the weights that were tried, if they were to be chosen

@@ -29,6 +29,7 @@ import numpy as np
 from whyact.model import Demonstrations, Priors, State, Target, log_joint
 from whyact.sampler.algorithm import Algorithm
 from whyact.sampler.births import draw_feature_from_buffet, draw_sparsity, draw_weight, remove_row
+from whyact.sampler.combining import find_votes
 from whyact.sampler.compiling import kernel
 from whyact.sampler.exact import start_from_prior
 from whyact.sampler.features import draw_entry, leave_out_feature, leave_out_gaps, reconstruct_gaps, update_gaps
@@ -330,8 +331,9 @@ def draw_policy_concentration(rng, concentration, policies, target):
     """Move alpha_phi by a Metropolis step with a Gamma proposal."""
     proposed, log_ratio = propose_around(rng, concentration, POLICY_PROPOSAL_SHAPE)
     # the density of alpha itself, not of its logarithm
-    log_ratio += log_density_concentration_given_policies(proposed, (policies, target)) - math.log(proposed)
-    log_ratio -= log_density_concentration_given_policies(concentration, (policies, target)) - math.log(concentration)
+    arguments = (policies.shape[0], policies.shape[1], np.log(policies).sum(), target)
+    log_ratio += log_density_concentration_given_policies(proposed, arguments) - math.log(proposed)
+    log_ratio -= log_density_concentration_given_policies(concentration, arguments) - math.log(concentration)
     return proposed if -rng.standard_exponential() < log_ratio else concentration
 
 
@@ -380,7 +382,8 @@ def run_sweeps_as_published(rng, state, observation_weights, data, target, moves
             rng, squares, state.noise_shape, state.noise_rate, observation_weight, data, target
         )
         scale = observation_weight / noise_variance
-        draw_substates(rng, substates, features, state.policies, scale, data, target)
+        votes = find_votes(state.policies, state.base_policy, state.decisiveness, target)
+        draw_substates(rng, substates, features, votes, scale, data, target)
         weights = draw_weights(rng, substates, features, scale, state.weight_scale, data, target)
         weight_scale = draw_weight_scale(rng, features, target)
         substates, features, policies, n_births, n_deaths = draw_activations_and_births(
@@ -397,7 +400,8 @@ def run_sweeps_as_published(rng, state, observation_weights, data, target, moves
         )
         state = State(
             substates, features, policies, noise_variance, noise_shape, noise_rate,
-            weight_scale, ibp_mass, ibp_concentration, policy_concentration,
+            weight_scale, ibp_mass, ibp_concentration, policy_concentration, state.policy_scale, state.decisiveness,
+            state.base_policy,
         )  # fmt: skip
         info = SweepInfo(n_births, n_deaths, log_action_likelihood(substates, policies, data, target))
     return state, info

@@ -17,11 +17,21 @@ import math
 
 import numpy as np
 
+from whyact.model import PRODUCT
+from whyact.sampler.combining import (
+    bound_gain,
+    center_logs,
+    fill_bounds,
+    find_votes,
+    is_plain,
+    log_gain_of_column,
+    tally_rows,
+)
 from whyact.sampler.compiling import kernel
-from whyact.sampler.decisive import log_gain_of_column, log_likelihood_of_mixtures, mix_rows
 from whyact.sampler.hyperparameters import expected_features_per_mass
 from whyact.sampler.policies import draw_dirichlet
-from whyact.sampler.substates import ActionTerm, draw_level, log_sum_of_levels
+from whyact.sampler.product import draw_policy_of_product
+from whyact.sampler.substates import ActionTerm, bound_number, draw_level, log_least_of_levels, log_sum_of_levels
 
 # Cells of levels in the coarse sum that rejects most proposals.
 CELLS_FOR_BOUND = 24
@@ -31,7 +41,7 @@ CELLS_FOR_BOUND = 24
 def action_term_of_row(n, contributions, totals, policy, data, target):
     """What row n's action says about a feature that is not in the sums `contributions` and `totals`."""
     action = data.actions[n]
-    if action < 0 or target.decisiveness != 1.0:
+    if action < 0 or not is_plain(data, target):
         return ActionTerm(0.0, 1.0, 0.0, 0.0, 1.0)
     at_zero = contributions[n] / totals[n] if totals[n] > 0.0 else 1.0 / target.n_actions
     return ActionTerm(target.action_weight, at_zero, contributions[n], totals[n], policy[action])
@@ -52,6 +62,14 @@ def sum_contributions(substates, policies, left_out, contributions, totals, data
 
 
 @kernel
+def draw_policy_from_prior(rng, policies, policy_concentration, policy_scale, target):
+    """Draw the policy of a new feature."""
+    if target.combination == PRODUCT:
+        return draw_policy_of_product(rng, policies.shape[1], policy_scale)
+    return draw_dirichlet(rng, np.full(policies.shape[1], policy_concentration))
+
+
+@kernel
 def draw_sparsity(rng, alpha_zero, alpha_nonzero):
     """Draw theta = P(s = 0); it stays inside the open interval where rounding would put it on the border."""
     return min(max(rng.beta(alpha_zero, alpha_nonzero), 1e-300), 1.0 - 1e-16)
@@ -59,23 +77,37 @@ def draw_sparsity(rng, alpha_zero, alpha_nonzero):
 
 @kernel
 def log_evidence(
-    cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target, stop_below
-):
-    """Log likelihood ratio of a singleton with its substates summed out; stops early once below `stop_below`.
+    cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target, stop_below,
+    stop_above,
+):  # fmt: skip
+    """Log likelihood ratio of a singleton with its substates summed out.
 
-    `residual`, `contributions` and `totals` are without the feature. What a row can still add is bounded by its largest
-    likelihood ratio over s, then by a coarse sum. So most proposals are rejected after a few rows, at a cost that
-    hardly depends on the number of levels, and the decision stays exact.
+    Stops early once it is certain to be below `stop_below`, or above `stop_above`; what is returned is then a bound on
+    that side. `residual`, `contributions` and `totals` are without the feature. What a row can still add is bounded by
+    its largest likelihood ratio over s, then by a coarse sum. So most proposals are rejected after a few rows, at a
+    cost that hardly depends on the number of levels, and the decision stays exact. The sum over the levels is at least
+    the largest of its terms, which mostly shows at once that a feature must not die.
     """
     n_rows = len(residual)
     level_prior = (1.0 - zero_prior) / (target.n_levels - 1)
     precision = scale * weight * weight
     bounds = np.empty(n_rows)
     bound = 0.0
+    if stop_above < math.inf:
+        least = 0.0
+        for n in range(n_rows):
+            action_term = action_term_of_row(n, contributions, totals, policy, data, target)
+            linear = scale * weight * residual[n] if observed[n] else 0.0
+            own = precision if observed[n] else 0.0
+            least += log_least_of_levels(linear, own, target.n_levels, zero_prior, level_prior, action_term)
+        if least > stop_above:
+            return least
     for n in range(n_rows):
         best = 0.0
+        share = 1.0  # of the levels that matter
         if observed[n]:
             linear = scale * weight * residual[n]
+            share = bound_number(linear, precision, 1, target.n_levels) / (target.n_levels - 1)
             if linear > 0.0:
                 s = min(linear / precision, 1.0)
                 best = s * (linear - 0.5 * precision * s)
@@ -89,7 +121,7 @@ def log_evidence(
                 )
             if gain > 1.0:
                 best += action_term.power * math.log(gain)
-        bounds[n] = math.log(zero_prior + (1.0 - zero_prior) * math.exp(best)) if best < 700.0 else best
+        bounds[n] = math.log(zero_prior + (1.0 - zero_prior) * share * math.exp(best)) if best < 700.0 else best
         bound += bounds[n]
     # first with many levels in one cell, whose weight is bounded from above, then exactly
     for width in (max(1, (target.n_levels - 1) // CELLS_FOR_BOUND), 1):
@@ -212,7 +244,7 @@ def draw_empty_features(rng, substates, features, policies, state, target):
         feature = draw_feature_from_buffet(
             rng, n_dimensions, state.ibp_concentration, state.weight_scale, target.positive
         )
-        policy = draw_dirichlet(rng, np.full(policies.shape[1], state.policy_concentration))
+        policy = draw_policy_from_prior(rng, policies, state.policy_concentration, state.policy_scale, target)
         place = int(rng.random() * (len(features) + 1))
         features = insert_row(features, feature, place)
         substates = insert_row(substates, np.zeros(n_rows), place)
@@ -245,10 +277,9 @@ def find_singleton(d, number, features, n_active):
 
 
 @kernel
-def draw_births_and_deaths(
-    rng, substates, features, policies, scale, weight_scale, birth_rate, policy_concentration, data, target
-):
+def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, data, target):
     """Try births and deaths in random dimensions; return substates, features, policies, and how many of each."""
+    policies, weight_scale = state.policies, state.weight_scale
     n_rows, n_dimensions = data.observations.shape
     cells = np.empty(target.n_levels + 1)
     n_births = 0
@@ -259,9 +290,12 @@ def draw_births_and_deaths(
     contributions = np.zeros(n_rows)
     totals = np.zeros(n_rows)
     n_active = np.zeros(len(features), np.int64)
-    # a decisive teacher's actions take no part in the sums, but in the acceptance of the column that is drawn
-    is_decisive = target.decisiveness != 1.0
-    mixtures = np.zeros((0, policies.shape[1]))
+    # unless the mixture is plain, actions take no part in the sums, but in the acceptance of the column that is drawn
+    decides = not is_plain(data, target)
+    votes = find_votes(policies, state.base_policy, state.decisiveness, target)
+    tallies = np.zeros((0, policies.shape[1]))
+    expected = np.zeros((n_rows if decides else 0, policies.shape[1]))
+    lacks = np.zeros(n_rows)
     most_to_gain = 0.0
     changed = True
     for _ in range(target.n_birth_tries):
@@ -270,10 +304,12 @@ def draw_births_and_deaths(
             for k in range(len(features)):
                 for d in range(n_dimensions):
                     n_active[k] += features[k, d] != 0.0
-            sum_contributions(substates, policies, -1, contributions, totals, data)
-            if is_decisive:
-                mixtures = mix_rows(substates, policies, -1)
-                most_to_gain = -target.action_weight * log_likelihood_of_mixtures(mixtures, data, target)
+            if decides:
+                votes = find_votes(policies, state.base_policy, state.decisiveness, target)
+                tallies = tally_rows(substates, -1, votes)
+                fill_bounds(tallies, votes, data, expected, lacks)
+            else:
+                sum_contributions(substates, policies, -1, contributions, totals, data)
             changed = False
         d = int(rng.random() * n_dimensions)
         n_singletons = 0
@@ -287,11 +323,14 @@ def draw_births_and_deaths(
         if is_birth:
             weight = draw_weight(rng, weight_scale, target.positive)
             zero_prior = draw_sparsity(rng, target.sparsity_zero, target.sparsity_nonzero)
-            policy = draw_dirichlet(rng, np.full(policies.shape[1], policy_concentration))
+            policy = draw_policy_from_prior(rng, policies, state.policy_concentration, state.policy_scale, target)
+            vote = center_logs(policy) if votes.is_product else policy
+            if decides:
+                most_to_gain = bound_gain(tallies, vote, votes, data, target, expected, lacks)
             needed = log_uniform - math.log(birth_rate / (n_singletons + 1))
             evidence = log_evidence(
                 cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target,
-                needed - most_to_gain,
+                needed - most_to_gain, math.inf,
             )  # fmt: skip
             if evidence < needed - most_to_gain:
                 continue
@@ -299,7 +338,7 @@ def draw_births_and_deaths(
                 rng, cells, column, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data,
                 target,
             )  # fmt: skip
-            if is_decisive and evidence + log_gain_of_column(mixtures, column, policy, data, target) < needed:
+            if decides and evidence + log_gain_of_column(tallies, column, vote, votes, data, target) < needed:
                 continue
             newborn = np.zeros(n_dimensions)
             newborn[d] = weight
@@ -316,19 +355,20 @@ def draw_births_and_deaths(
                 s = substates[dying, n]
                 n_nonzero += s > 0.0
                 residual[n] += s * features[dying, d]
-            sum_contributions(substates, policies, dying, contributions, totals, data)
+            if not decides:
+                sum_contributions(substates, policies, dying, contributions, totals, data)
             changed = True
             zero_prior = draw_sparsity(
                 rng, target.sparsity_zero + n_rows - n_nonzero, target.sparsity_nonzero + n_nonzero
             )
             # accepted if u < kappa / (lambda R), that is log R < log(kappa / lambda) - log u
             allowed = math.log(n_singletons / birth_rate) - log_uniform
-            if is_decisive:
-                others = mix_rows(substates, policies, dying)
-                allowed -= log_gain_of_column(others, substates[dying], policies[dying], data, target)
+            if decides:
+                others = tally_rows(substates, dying, votes)
+                allowed -= log_gain_of_column(others, substates[dying], votes.of_features[dying], votes, data, target)
             evidence = log_evidence(
                 cells, residual, observed, features[dying, d], zero_prior, policies[dying].copy(), contributions,
-                totals, scale, data, target, allowed,
+                totals, scale, data, target, allowed, allowed,
             )  # fmt: skip
             if evidence < allowed:
                 features = remove_row(features, dying)

@@ -1,4 +1,4 @@
-"""A decisive teacher: the mixture of policies to the power of tau, normalised again.
+"""A decisive teacher: policies and decisiveness of the mixture to the power of tau, normalised again.
 
 The paper mixes, P(u | s) = sum_k s_k phi_k(u) / sum_k s_k, and then assumes that the teacher takes the most probable
 action (Sec. 4.3). A mixture is never more certain than its most certain part, so it cannot express that; to the power
@@ -7,142 +7,206 @@ of tau it can:
     P(u | s) = m(u)^tau / sum_v m(v)^tau,   m(u) = sum_k s_k phi_k(u).
 
 tau = 1 is the paper's mixture, tau = infinity its assumption. This is not the weight omega, under which each action
-counts more often but the mixture is as blunt as before. For tau other than one, substates and births are proposed
-without the action and accepted according to the action. The policies, which no longer have a conjugate conditional, are
-drawn by slice sampling.
+counts more often but the mixture is as blunt as before. The policies no longer have a conjugate conditional: for each
+feature, the odds between two of its actions, chosen at random, are drawn by a slice step. So is tau, whose
+log-likelihood is concave.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from whyact.model import LEARNED
+from whyact.sampler.combining import LOG_NEGLIGIBLE, SMALLEST, is_available, tally_rows
 from whyact.sampler.compiling import kernel
-from whyact.sampler.policies import SMALLEST, log_density_concentration_given_policies
+from whyact.sampler.policies import log_density_concentration_given_policies
 from whyact.sampler.slicing import make_slice_sampler
 
-
-@kernel
-def log_decisive_probability(mixture, policy, substate, action, decisiveness):
-    """Log P(u | s) with m(u) = mixture(u) + substate * policy(u); uniform where no feature is present."""
-    largest = 0.0
-    for u in range(len(mixture)):
-        largest = max(largest, mixture[u] + substate * policy[u])
-    if not largest > 0.0:
-        return -math.log(len(mixture))
-    total = 0.0
-    for u in range(len(mixture)):
-        share = (mixture[u] + substate * policy[u]) / largest
-        if share > 0.0:
-            total += math.exp(decisiveness * math.log(share))
-    own = (mixture[action] + substate * policy[action]) / largest
-    return decisiveness * math.log(max(own, SMALLEST)) - math.log(total)
+FIRST, SECOND, OTHER = 0, 1, 2
 
 
-@kernel
-def mix_rows(substates, policies, left_out):
-    """m(u) of every row, (N, U); one feature may be left out, -1 means none is."""
-    mixtures = np.zeros((substates.shape[1], policies.shape[1]))
-    for k in range(len(substates)):
-        if k != left_out:
-            for n in range(len(mixtures)):
-                if substates[k, n] > 0.0:
-                    for u in range(policies.shape[1]):
-                        mixtures[n, u] += substates[k, n] * policies[k, u]
-    return mixtures
+class Pair(NamedTuple):
+    """Two actions of one policy, and all that the rows which hold its feature say about the odds between them."""
+
+    together: float  # the sum of their probabilities, which stays as it is
+    concentration: float  # alpha_phi
+    power: float  # tau
+    smallest_share: float  # of the largest tally: smaller ones to the power of tau do not count
+    action_weight: float  # omega
+    n_rows: int  # entries of the arrays below that are in use
+    substates: np.ndarray
+    of_first: np.ndarray  # m(first) of each row without the feature
+    of_second: np.ndarray
+    log_rest: np.ndarray  # log of the sum of m(u)^tau over the other actions
+    top_of_rest: np.ndarray  # the largest m(u) of them
+    log_taken: np.ndarray  # tau log m(u) of the action that was taken, if it is another one
+    taken: np.ndarray  # FIRST, SECOND or OTHER
+    has_first: np.ndarray  # whether the actions are available
+    has_second: np.ndarray
 
 
 @kernel
-def log_likelihood_of_mixtures(mixtures, data, target):
-    """Sum over the rows of log P(u | s), without the weight omega."""
-    log_likelihood = 0.0
-    for n in range(len(mixtures)):
-        if data.actions[n] >= 0:
-            log_likelihood += log_decisive_probability(
-                mixtures[n], mixtures[n], 0.0, data.actions[n], target.decisiveness
-            )
-    return log_likelihood
+def share_of(log_share):
+    """The exponential, where it counts; most actions of a decisive teacher need none."""
+    return 1.0 if log_share == 0.0 else 0.0 if log_share < LOG_NEGLIGIBLE else math.exp(log_share)
 
 
 @kernel
-def log_gain_of_column(mixtures, column, policy, data, target):
-    """What the actions say about one more feature: omega times the gain in log-likelihood by it."""
-    gain = 0.0
-    for n in range(len(column)):
-        action = data.actions[n]
-        if action >= 0 and column[n] > 0.0:
-            gain += log_decisive_probability(mixtures[n], policy, column[n], action, target.decisiveness)
-            gain -= log_decisive_probability(mixtures[n], policy, 0.0, action, target.decisiveness)
-    return target.action_weight * gain
-
-
-@kernel
-def is_accepted(rng, levels, k, new, policies, action, mixture, target):
-    """Whether the action accepts a level of substate k proposed without it; `mixture` is scratch memory for m(u)."""
-    step = 1.0 / (target.n_levels - 1)
-    mixture[:] = 0.0
-    for j in range(len(levels)):
-        if j != k and levels[j] > 0:
-            for u in range(len(mixture)):
-                mixture[u] += levels[j] * step * policies[j, u]
-    before = log_decisive_probability(mixture, policies[k], levels[k] * step, action, target.decisiveness)
-    after = log_decisive_probability(mixture, policies[k], new * step, action, target.decisiveness)
-    return -rng.standard_exponential() < target.action_weight * (after - before)
-
-
-@kernel
-def log_density_odds(odds, arguments):
-    """Log density of the log odds between two actions of one policy, whose sum stays as it is."""
-    first, second, together, others, column, actions, policy, concentration, action_weight, decisiveness = arguments
-    policy[first] = together * (odds / (1.0 + odds))
-    policy[second] = together / (1.0 + odds)
-    if not (policy[first] >= SMALLEST and policy[second] >= SMALLEST):
+def log_density_odds(odds, pair):
+    """Log density of the log odds between the two actions."""
+    first = pair.together * (odds / (1.0 + odds))
+    second = pair.together / (1.0 + odds)
+    if not (first >= SMALLEST and second >= SMALLEST):
         return -math.inf
-    log_density = concentration * (math.log(policy[first]) + math.log(policy[second]))
-    for i in range(len(column)):
-        log_density += action_weight * log_decisive_probability(others[i], policy, column[i], actions[i], decisiveness)
-    return log_density
+    log_density = 0.0
+    for i in range(pair.n_rows):
+        s, taken = pair.substates[i], pair.taken[i]
+        of_first = pair.of_first[i] + s * first if pair.has_first[i] else 0.0
+        of_second = pair.of_second[i] + s * second if pair.has_second[i] else 0.0
+        counts_from = pair.smallest_share * max(of_first, of_second, pair.top_of_rest[i])
+        log_first = pair.power * math.log(of_first) if of_first > counts_from or taken == FIRST else -math.inf
+        log_second = pair.power * math.log(of_second) if of_second > counts_from or taken == SECOND else -math.inf
+        largest = max(log_first, log_second, pair.log_rest[i])
+        total = share_of(log_first - largest) + share_of(log_second - largest) + share_of(pair.log_rest[i] - largest)
+        own = pair.log_taken[i]
+        if taken == FIRST:
+            own = log_first
+        elif taken == SECOND:
+            own = log_second
+        log_density += own - largest - (0.0 if total == 1.0 else math.log(total))
+    return pair.action_weight * log_density + pair.concentration * (math.log(first) + math.log(second))
 
 
-draw_slice_odds = make_slice_sampler(log_density_odds)
+# where a policy is sure, its odds are known to some powers of ten only
+draw_slice_odds = make_slice_sampler(log_density_odds, width=6.0)
 draw_slice_concentration_given_policies = make_slice_sampler(log_density_concentration_given_policies)
 
 
 @kernel
-def draw_decisive_policies(rng, substates, policies, concentration, data, target):
-    """Draw the policies by pairs of actions, then their concentration; return both and the log-likelihood."""
+def make_pair(n_rows, concentration, votes, target):
+    """A pair without rows, with room for some."""
+    return Pair(
+        1.0, concentration, votes.power, votes.smallest_share, target.action_weight, 0, np.empty(n_rows),
+        np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty(n_rows),
+        np.empty(n_rows, np.int64), np.empty(n_rows, np.bool_), np.empty(n_rows, np.bool_),
+    )  # fmt: skip
+
+
+@kernel
+def collect_rows(pair, first, second, substates, policy, tallies, data):
+    """Fill in what the rows say that hold the feature and have an action; return the pair with their number."""
+    together = policy[first] + policy[second]
+    n_held = 0
+    for n in range(len(substates)):
+        s, action = substates[n], data.actions[n]
+        if s == 0.0 or action < 0:
+            continue
+        log_rest, largest = log_sum_of_powers(tallies[n], n, first, second, pair.power, data)
+        most = pair.smallest_share * largest - s * together
+        if action != first and action != second and tallies[n, first] < most and tallies[n, second] < most:
+            continue  # the row is decided, whatever the odds are
+        pair.substates[n_held] = s
+        # the tally holds the feature itself; what is left may be smaller than the rounding, but not below zero
+        pair.of_first[n_held] = max(tallies[n, first] - s * policy[first], 0.0)
+        pair.of_second[n_held] = max(tallies[n, second] - s * policy[second], 0.0)
+        pair.has_first[n_held] = is_available(n, first, data)
+        pair.has_second[n_held] = is_available(n, second, data)
+        pair.taken[n_held] = FIRST if action == first else SECOND if action == second else OTHER
+        pair.log_taken[n_held] = pair.power * math.log(max(tallies[n, action], SMALLEST))
+        pair.log_rest[n_held] = log_rest
+        pair.top_of_rest[n_held] = largest
+        n_held += 1
+    return Pair(
+        together, pair.concentration, pair.power, pair.smallest_share, pair.action_weight, n_held, pair.substates,
+        pair.of_first, pair.of_second, pair.log_rest, pair.top_of_rest, pair.log_taken, pair.taken, pair.has_first,
+        pair.has_second,
+    )  # fmt: skip
+
+
+@kernel
+def log_sum_of_powers(tally, n, first, second, power, data):
+    """Log of the sum of m(u)^tau over the available actions but these two, and the largest m(u) of them.
+
+    Minus infinity and zero if there is no other.
+    """
+    largest = 0.0
+    for u in range(len(tally)):
+        if u != first and u != second and is_available(n, u, data):
+            largest = max(largest, tally[u])
+    if largest == 0.0:
+        return -math.inf, 0.0
+    total = 0.0
+    for u in range(len(tally)):
+        if u != first and u != second and is_available(n, u, data) and tally[u] > 0.0:
+            total += share_of(power * math.log(tally[u] / largest))
+    return power * math.log(largest) + math.log(total), largest
+
+
+@kernel
+def draw_decisive_policies(rng, substates, policies, concentration, votes, data, target):
+    """Draw one pair of odds of a fifth of the policies, then the concentration; return both, and the tallies."""
     policies = policies.copy()
     n_features, n_rows = substates.shape
     n_actions = policies.shape[1]
-    mixtures = mix_rows(substates, policies, -1)
-    rows = np.empty(n_rows, np.int64)
-    for k in range(n_features):
-        n_held = 0
+    tallies = tally_rows(substates, -1, votes)
+    empty = make_pair(n_rows, concentration, votes, target)
+    # a fifth of the features in each sweep, from a random one on: the others can wait
+    k = int(rng.random() * n_features)
+    for _ in range((n_features + 4) // 5 if n_actions > 1 else 0):
+        k = (k + 1) % n_features
+        first = int(rng.random() * n_actions)
+        second = (first + 1 + int(rng.random() * (n_actions - 1))) % n_actions
+        pair = collect_rows(empty, first, second, substates[k], policies[k], tallies, data)
+        odds = draw_slice_odds(rng, policies[k, first] / policies[k, second], pair)
+        new_first = max(pair.together * (odds / (1.0 + odds)), SMALLEST)
+        new_second = max(pair.together / (1.0 + odds), SMALLEST)
         for n in range(n_rows):
-            if substates[k, n] > 0.0 and data.actions[n] >= 0:
-                rows[n_held] = n
-                n_held += 1
-        held = rows[:n_held]
-        column = substates[k][held]
-        actions = data.actions[held]
-        others = mixtures[held]
-        for i in range(n_held):
-            for u in range(n_actions):
-                others[i, u] = max(others[i, u] - column[i] * policies[k, u], 0.0)
-        policy = policies[k].copy()
-        for first in range(n_actions - 1):
-            second = first + 1 + int(rng.random() * (n_actions - 1 - first))
-            one, two = policies[k, first], policies[k, second]
-            odds = draw_slice_odds(
-                rng, one / two,
-                (
-                    first, second, one + two, others, column, actions, policy, concentration,
-                    target.action_weight, target.decisiveness,
-                ),
-            )  # fmt: skip
-            policies[k, first] = policy[first] = max((one + two) * (odds / (1.0 + odds)), SMALLEST)
-            policies[k, second] = policy[second] = max((one + two) / (1.0 + odds), SMALLEST)
-        for i in range(n_held):
-            for u in range(n_actions):
-                mixtures[held[i], u] = others[i, u] + column[i] * policies[k, u]
-    concentration = draw_slice_concentration_given_policies(rng, concentration, (policies, target))
-    return policies, concentration, log_likelihood_of_mixtures(mix_rows(substates, policies, -1), data, target)
+            if substates[k, n] > 0.0:
+                for u, new in ((first, new_first), (second, new_second)):
+                    rest = max(tallies[n, u] - substates[k, n] * policies[k, u], 0.0)
+                    tallies[n, u] = rest + substates[k, n] * new
+        policies[k, first], policies[k, second] = new_first, new_second
+    arguments = (n_features, n_actions, np.log(policies).sum(), target)
+    return policies, draw_slice_concentration_given_policies(rng, concentration, arguments), tallies
+
+
+@kernel
+def log_density_decisiveness(decisiveness, arguments):
+    """Log density of log tau; `logs` (N, U) are log m(u), relative to the largest of the row, of known actions."""
+    logs, actions, target = arguments
+    log_density = target.decisiveness_shape * math.log(decisiveness) - target.decisiveness_rate * decisiveness
+    for n in range(len(logs)):
+        total = 0.0
+        for u in range(logs.shape[1]):
+            total += share_of(decisiveness * logs[n, u])
+        log_density += target.action_weight * (decisiveness * logs[n, actions[n]] - math.log(total))
+    return log_density
+
+
+draw_slice_decisiveness = make_slice_sampler(log_density_decisiveness)
+
+
+@kernel
+def draw_decisiveness(rng, decisiveness, tallies, data, target):
+    """Draw tau given the tallies of the rows, if it is to be learned."""
+    if target.decisiveness != LEARNED:
+        return decisiveness
+    logs = np.empty(tallies.shape)
+    actions = np.empty(len(tallies), np.int64)
+    n_known = 0
+    for n in range(len(tallies)):
+        largest = 0.0
+        for u in range(tallies.shape[1]):
+            if is_available(n, u, data):
+                largest = max(largest, tallies[n, u])
+        if data.actions[n] >= 0 and largest > 0.0:  # without any feature the action is uniform, whatever tau is
+            for u in range(tallies.shape[1]):
+                share = tallies[n, u] / largest if is_available(n, u, data) else 0.0
+                # what has no share has none for any tau; only the action that was taken must have some
+                logs[n_known, u] = math.log(share) if share > 0.0 else -math.inf
+            own = data.actions[n]
+            logs[n_known, own] = max(logs[n_known, own], math.log(SMALLEST))
+            actions[n_known] = data.actions[n]
+            n_known += 1
+    return draw_slice_decisiveness(rng, decisiveness, (logs[:n_known], actions[:n_known], target))

@@ -10,6 +10,12 @@ TRACES = ("n_features", "n_active", "log_joint", "log_action_likelihood")
 
 
 N_ARRAYS = 3  # a state begins with substates, features and policies
+VECTORS = ("base_policy",)  # what a state holds once for all features; empty if the model has none
+
+
+def name_scalars(kind: type) -> tuple[str, ...]:
+    """Names of the single numbers of a kind of state."""
+    return tuple(name for name in kind._fields[N_ARRAYS:] if name not in VECTORS)  # type: ignore[attr-defined]
 
 
 class GrowingRows:
@@ -43,6 +49,8 @@ class ChainDraws:
         Substates as whole levels of the grid; divide by L - 1.
     row_splits : array (n_draws + 1,)
         Draw i holds the rows row_splits[i] to row_splits[i + 1].
+    vectors : dict
+        Arrays (n_draws, U) of what the state holds once for all features: the base policy of a product, or nothing.
     traces : dict
         One number per draw for each name of TRACES, and for each single number of the state.
     """
@@ -51,7 +59,9 @@ class ChainDraws:
         """Begin without a draw. `example` is a state: of which kind, and how wide."""
         self.n_levels = n_levels
         self.kind = type(example)
-        self.scalars = self.kind._fields[N_ARRAYS:]
+        self.scalars = name_scalars(self.kind)
+        widths = {name: len(getattr(example, name, ())) for name in VECTORS}
+        self._vectors = {name: GrowingRows(width, np.float64) for name, width in widths.items() if width}
         self._features = GrowingRows(example.features.shape[1], np.float64)
         self._policies = GrowingRows(example.policies.shape[1], np.float64)
         self._levels = GrowingRows(example.substates.shape[1], np.min_scalar_type(n_levels - 1))
@@ -69,7 +79,10 @@ class ChainDraws:
         self._levels.append(np.rint(state.substates * (self.n_levels - 1)).astype(self.levels.dtype), spare)
         self._splits.append(self._splits[-1] + len(state.features))
         n_active = int(np.count_nonzero(state.features))
-        self._traces.append((len(state.features), n_active, log_joint, log_action_likelihood, *state[N_ARRAYS:]))
+        for name, rows in self._vectors.items():
+            rows.append(getattr(state, name)[None], spare)
+        scalars = (getattr(state, name) for name in self.scalars)
+        self._traces.append((len(state.features), n_active, log_joint, log_action_likelihood, *scalars))
 
     def extend(self, other: "ChainDraws") -> None:
         """Append the draws of a later segment of the same chain."""
@@ -84,6 +97,7 @@ class ChainDraws:
             "levels": self.levels[rows],
             "sizes": np.diff(self.row_splits[first:]),  # K of each draw
             "traces": self._table[first:],  # (draws, names of `traces`)
+            **{name: rows[first:] for name, rows in self.vectors.items()},
         }
 
     def extend_by_arrays(self, arrays: dict[str, np.ndarray]) -> None:
@@ -93,6 +107,8 @@ class ChainDraws:
         self._levels.append(arrays["levels"])
         self._splits.extend((self._splits[-1] + np.cumsum(arrays["sizes"])).tolist())
         self._traces.extend(map(tuple, arrays["traces"].tolist()))
+        for name, rows in self._vectors.items():
+            rows.append(arrays[name])
 
     @property
     def features(self) -> np.ndarray:
@@ -108,6 +124,11 @@ class ChainDraws:
     def levels(self) -> np.ndarray:
         """Substates of all draws as levels of the grid, (sum of K, N)."""
         return self._levels.values
+
+    @property
+    def vectors(self) -> dict[str, np.ndarray]:
+        """What each draw holds once for all features, (n_draws, U), by name."""
+        return {name: rows.values for name, rows in self._vectors.items()}
 
     @property
     def row_splits(self) -> np.ndarray:
@@ -131,8 +152,10 @@ class ChainDraws:
     def state(self, draw: int) -> Any:
         """Return one draw as a state."""
         rows = slice(self._splits[draw], self._splits[draw + 1])
-        scalars = self._traces[draw][len(TRACES) :]
-        return self.kind(self.levels[rows] / (self.n_levels - 1), self.features[rows], self.policies[rows], *scalars)
+        scalars = dict(zip(self.scalars, self._traces[draw][len(TRACES) :], strict=True))
+        vectors = {name: values[draw] for name, values in self.vectors.items()}
+        substates = self.levels[rows] / (self.n_levels - 1)
+        return self.kind(substates, self.features[rows], self.policies[rows], **scalars, **vectors)
 
 
 def make_rng(state: Any) -> np.random.Generator:

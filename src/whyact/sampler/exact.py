@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from whyact.model import Demonstrations, Priors, State, Target, log_joint
+from whyact.model import LEARNED, PRODUCT, Demonstrations, Priors, State, Target, log_joint
 from whyact.sampler.algorithm import Algorithm
 from whyact.sampler.merging import merge_features
 from whyact.sampler.sweep import SweepInfo, run_sweeps
@@ -21,11 +21,22 @@ def start_from_prior(rng: np.random.Generator, data: Demonstrations, target: Tar
     hyper = simulate(rng, 1, 1, 2, priors=priors, feature_values=values, features=np.ones((1, 1))).state
     weights = rng.exponential(size=(1, n_dimensions)) if target.positive else rng.standard_normal((1, n_dimensions))
     scale = hyper.weight_scale if target.positive else np.sqrt(hyper.weight_scale)
-    return hyper._replace(
+    state = hyper._replace(
         features=scale * weights,
         substates=draw_substates_from_prior(rng, 1, n_rows, target.n_levels, priors.sparsity),
         policies=draw_policies_from_prior(rng, 1, target.n_actions, hyper.policy_concentration),
     )
+    return start_combining(state, target)
+
+
+def start_combining(state: State, target: Target) -> State:
+    """Start from the middle of what is not in the paper: log odds of unit variance, the mean decisiveness."""
+    if target.combination == PRODUCT:
+        uniform = np.full(target.n_actions, 1.0 / target.n_actions)
+        return state._replace(policies=np.tile(uniform, (len(state.policies), 1)), base_policy=uniform)
+    if target.decisiveness == LEARNED:
+        return state._replace(decisiveness=target.decisiveness_shape / target.decisiveness_rate)
+    return state._replace(decisiveness=target.decisiveness)
 
 
 def run(

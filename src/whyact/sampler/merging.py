@@ -76,13 +76,14 @@ def drop_feature(state: State, k: int) -> State:
 def score_explanation(state: State, data: Demonstrations, target: Target, log_joint: Callable[..., float]) -> float:
     """Log joint density times the width of the weights' conditionals: a rough evidence, comparable between K.
 
-    Policies are taken in logarithms, where their density has a bound.
+    Policies are taken in logarithms, where their density has a bound; those of a product are in log odds already.
     """
     precision = target.observation_weight / state.noise_variance * np.sum(state.substates**2, axis=1)
     n_active = np.count_nonzero(state.features, axis=1)
     held = precision > 0
     volume = 0.5 * np.sum(n_active[held] * np.log(2 * math.pi / precision[held]))
-    return log_joint(state, data, target) + float(np.log(state.policies).sum() + volume)
+    in_logs = 0.0 if len(state.base_policy) else np.log(state.policies).sum()
+    return log_joint(state, data, target) + float(in_logs + volume)
 
 
 def keep_what_explains_better(

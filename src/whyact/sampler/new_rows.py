@@ -13,6 +13,8 @@ import numpy as np
 from whyact.sampler.compiling import kernel
 from whyact.sampler.substates import ActionTerm, draw_level, find_peak, log_gauss, log_sum_of_levels
 
+N_ROUNDS_OF_AMOUNTS = 500  # of coordinate descent, at most
+
 
 class FlatDraws(NamedTuple):
     """Draws below each other: draw i has the features splits[i] to splits[i + 1]."""
@@ -24,7 +26,7 @@ class FlatDraws(NamedTuple):
     gram_splits: np.ndarray  # draw i has the entries gram_splits[i] to gram_splits[i + 1] of `grams`
     noise_variances: np.ndarray  # sigma^2 of each draw
     scales: np.ndarray  # zeta / sigma^2 of each draw
-    voices: Any  # what the substates say about the action: `MixtureVoices` or `PatternVoices`
+    voices: Any  # what the substates say about the action: `MixtureVoices`, `ProductVoices` or `PatternVoices`
 
 
 class Rounds(NamedTuple):
@@ -38,7 +40,14 @@ class MixtureVoices(NamedTuple):
     """Every feature has its own policy, and the substates mix them."""
 
     policies: np.ndarray  # (sum of K, U)
-    decisiveness: float  # tau: power of the mixture
+    decisiveness: np.ndarray  # tau of each draw: power of the mixture
+
+
+class ProductVoices(NamedTuple):
+    """Every feature has its own policy, and they are multiplied, each to the power of its substate."""
+
+    log_odds: np.ndarray  # of the policies, centred over the actions, (sum of K, U)
+    base: np.ndarray  # log odds of the base policy of each draw, (draws, U)
 
 
 @kernel
@@ -119,6 +128,64 @@ def draw_row(rng, cells, substates, projections, gram, zero_priors, scale, n_lev
 
 
 @kernel
+def fit_amounts(rng, substates, projections, gram, zero_priors, scale, n_levels):
+    """Fill in what a row shows of each feature: the mode over the box [0, 1]^K under a Gaussian slab of variance one.
+
+    Unlike draws and the mode under the spike and slab, this is unique and changes smoothly with the observation.
+    """
+    n_features = len(substates)
+    for _ in range(N_ROUNDS_OF_AMOUNTS):
+        largest = 0.0
+        for k in range(n_features):
+            slope = projections[k]
+            for j in range(n_features):
+                if j != k:
+                    slope -= gram[k, j] * substates[j]
+            new = min(max(scale * slope / (scale * gram[k, k] + 1.0), 0.0), 1.0)
+            largest = max(largest, abs(new - substates[k]))
+            substates[k] = new
+        if largest < 1e-6:
+            break
+
+
+@kernel
+def multiply_policies(substates, draw, first, voices, probabilities):
+    """Fill in the product of policies; without any feature it is the base policy, so there always is one."""
+    probabilities[:] = voices.base[draw]
+    for k in range(len(substates)):
+        if substates[k] > 0.0:
+            for u in range(len(probabilities)):
+                probabilities[u] += substates[k] * voices.log_odds[first + k, u]
+    largest = probabilities.max()
+    total = 0.0
+    for u in range(len(probabilities)):
+        probabilities[u] = math.exp(probabilities[u] - largest)
+        total += probabilities[u]
+    for u in range(len(probabilities)):
+        probabilities[u] /= total
+    return True
+
+
+@kernel
+def restrict_to(available, probabilities):
+    """Take the probability of all that is not available; return the number of actions that are."""
+    if len(available) == 0:
+        return len(probabilities)
+    total = 0.0
+    n_available = 0
+    for u in range(len(probabilities)):
+        if available[u]:
+            total += probabilities[u]
+            n_available += 1
+    for u in range(len(probabilities)):
+        if not available[u]:
+            probabilities[u] = 0.0
+        else:
+            probabilities[u] = probabilities[u] / total if total > 0.0 else 1.0 / n_available
+    return n_available
+
+
+@kernel
 def mix_policies(substates, draw, first, voices, probabilities):
     """Fill in the mixture of policies, Eq. (model::mixture); without any feature it is uniform: return False."""
     n_actions = len(probabilities)
@@ -129,11 +196,11 @@ def mix_policies(substates, draw, first, voices, probabilities):
             total += substates[k]
             for u in range(n_actions):
                 probabilities[u] += substates[k] * voices.policies[first + k, u]
-    if total > 0.0 and voices.decisiveness != 1.0:
+    if total > 0.0 and voices.decisiveness[draw] != 1.0:
         largest = probabilities.max()
         total = 0.0
         for u in range(n_actions):
-            probabilities[u] = (probabilities[u] / largest) ** voices.decisiveness
+            probabilities[u] = (probabilities[u] / largest) ** voices.decisiveness[draw]
             total += probabilities[u]
     for u in range(n_actions):
         probabilities[u] = probabilities[u] / total if total > 0.0 else 1.0 / n_actions
@@ -141,15 +208,21 @@ def mix_policies(substates, draw, first, voices, probabilities):
 
 
 def make_row_predictor(
-    name: str, find_probabilities: Callable[..., Any], draw: Callable[..., Any], climb: Callable[..., Any]
+    name: str,
+    find_probabilities: Callable[..., Any],
+    draw: Callable[..., Any],
+    climb: Callable[..., Any],
+    blends: bool = True,
 ) -> Any:
     """Make the kernel that predicts one new row.
 
     `find_probabilities` gives the action probabilities of substates, `draw` draws substates, `climb` finds the most
-    probable ones.
+    probable ones. `blends`: whether what is unfamiliar counts as a feature never seen.
     """
 
-    def predict_row(rng, observation, gaps, n_levels, n_warm, n_kept, noise_limit, draws, answers, rounds, n):
+    def predict_row(
+        rng, observation, gaps, available, n_levels, n_warm, n_kept, noise_limit, draws, answers, rounds, n
+    ):
         """Average the action probabilities over draws and over the substates of one new row: row n of the answers.
 
         With `n_kept` = 0 the substates are maximised instead of drawn. Adds up the probabilities (U) and the substates
@@ -196,8 +269,12 @@ def make_row_predictor(
                 if excess > 0.0:
                     share *= max(explained, 0.0) / (max(explained, 0.0) + excess)
                 familiarity += share / (n_draws * n_rounds)
+                n_available = restrict_to(available, round_probabilities)
+                familiar = share if blends else 1.0
                 for u in range(n_actions):
-                    blend = share * round_probabilities[u] + (1.0 - share) / n_actions
+                    blend = familiar * round_probabilities[u]
+                    if len(available) == 0 or available[u]:
+                        blend += (1.0 - familiar) / n_available
                     probabilities[u] += blend / (n_draws * n_rounds)
                 if len(rounds.shares) > 0:
                     rounds.substates[n, sweep - n_warm, first:last] = substates
@@ -211,14 +288,39 @@ def make_row_predictor(
 predict_row_by_mixture = make_row_predictor("predict_row_by_mixture", mix_policies, draw_row, climb_substates)
 
 
+predict_row_by_product = make_row_predictor(
+    "predict_row_by_product", multiply_policies, draw_row, fit_amounts, blends=False
+)
+
+
+@kernel
+def available_in(n, available):
+    """Which actions are available in row n; an empty array if all are in all rows."""
+    return available[n] if len(available) > 0 else np.empty(0, np.bool_)
+
+
 # Kernels that Python calls are written out: numba does not find a closure in its cache again.
 @kernel
-def predict_rows_by_mixture(rng, observations, missing, n_levels, n_warm, n_kept, noise_limits, draws, answers, rounds):
+def predict_rows_by_mixture(
+    rng, observations, missing, available, n_levels, n_warm, n_kept, noise_limits, draws, answers, rounds
+):
     """Predict a block of rows: fill in `answers` (probabilities, substates, familiarity), which must be zeros."""
     for n in range(len(observations)):
         answers.familiarity[n] = predict_row_by_mixture(
-            rng, observations[n], np.nonzero(missing[n])[0], n_levels, n_warm, n_kept, noise_limits[n],
-            draws, answers, rounds, n,
+            rng, observations[n], np.nonzero(missing[n])[0], available_in(n, available), n_levels, n_warm, n_kept,
+            noise_limits[n], draws, answers, rounds, n,
+        )  # fmt: skip
+
+
+@kernel
+def predict_rows_by_product(
+    rng, observations, missing, available, n_levels, n_warm, n_kept, noise_limits, draws, answers, rounds
+):
+    """`predict_rows_by_mixture` for a product of policies."""
+    for n in range(len(observations)):
+        answers.familiarity[n] = predict_row_by_product(
+            rng, observations[n], np.nonzero(missing[n])[0], available_in(n, available), n_levels, n_warm, n_kept,
+            noise_limits[n], draws, answers, rounds, n,
         )  # fmt: skip
 
 

@@ -10,11 +10,9 @@ import math
 
 import numpy as np
 
+from whyact.sampler.combining import SMALLEST
 from whyact.sampler.compiling import kernel
 from whyact.sampler.slicing import make_slice_sampler
-
-# Smallest probability of an action, so that no product of a substate and a policy underflows to zero.
-SMALLEST = 1e-290
 
 
 @kernel
@@ -51,15 +49,12 @@ def log_density_concentration(concentration, arguments):
 
 @kernel
 def log_density_concentration_given_policies(concentration, arguments):
-    """Log density of log alpha_phi given the policies themselves."""
-    policies, target = arguments
-    n_features, n_actions = policies.shape
+    """Log density of log alpha_phi given the policies themselves, by the sum of their logarithms."""
+    n_features, n_actions, sum_of_logs, target = arguments
     log_density = target.policy_concentration_shape * math.log(concentration)
     log_density -= target.policy_concentration_rate * concentration
     log_density += n_features * (math.lgamma(n_actions * concentration) - n_actions * math.lgamma(concentration))
-    for probability in policies.flat:
-        log_density += (concentration - 1.0) * math.log(probability)
-    return log_density
+    return log_density + (concentration - 1.0) * sum_of_logs
 
 
 draw_slice_concentration = make_slice_sampler(log_density_concentration)

@@ -7,22 +7,23 @@ from typing import Any
 from whyact.sampler.compiling import kernel
 
 
-def make_slice_sampler(log_density: Callable[..., float]) -> Any:
+def make_slice_sampler(log_density: Callable[..., float], width: float = 1.0) -> Any:
     """Make the kernel (rng, value, arguments) -> value that moves `value` > 0 by one slice step on its logarithm.
 
-    `log_density(value, arguments)` is the log density of log(value): it includes the Jacobian.
+    `log_density(value, arguments)` is the log density of log(value): it includes the Jacobian. `width` is how far a
+    step goes out, for a density that is wide; any width is exact.
     """
 
     def draw_slice(rng, value, arguments):
         start = math.log(value)
         floor = log_density(value, arguments) - rng.standard_exponential()
-        # step out by factors of e
-        low = start - rng.random()
-        high = low + 1.0
+        # step out
+        low = start - width * rng.random()
+        high = low + width
         while log_density(math.exp(low), arguments) > floor:
-            low -= 1.0
+            low -= width
         while log_density(math.exp(high), arguments) > floor:
-            high += 1.0
+            high += width
         while high - low > 1e-14 + 1e-15 * abs(start):
             point = low + rng.random() * (high - low)
             if log_density(math.exp(point), arguments) >= floor:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from whyact.sampler.combining import change_tally, fill_tally, inverse_probability, is_accepted, is_plain
 from whyact.sampler.compiling import kernel
-from whyact.sampler.decisive import is_accepted
 
 # Levels that weigh less than this share of the sum so far are below the rounding of a double.
 NEGLIGIBLE = 1e-18
@@ -61,6 +61,22 @@ def find_peak(linear, precision, step, n_levels):
     if level >= n_levels - 1:
         return n_levels - 1
     return int(level + 0.5)
+
+
+@kernel
+def bound_number(linear, precision, width, n_levels):
+    """A bound on the sum of the bounds of all cells, in units of the Gaussian part at its peak: a number of levels.
+
+    Where the Gaussian part falls, cells add up to at most their first one plus the integral. There are up to three
+    first ones: at the peak, below it, and above it if the mode lies between two levels.
+    """
+    step = 1.0 / (n_levels - 1)
+    number = float(n_levels - 1)
+    if precision > 0.0:
+        number = min(number, 3.0 * width + math.sqrt(2.0 * math.pi / precision) / step)
+    if linear < 0.0:
+        number = min(number, width - 1.0 / (linear * step))
+    return number
 
 
 @kernel
@@ -202,14 +218,8 @@ def draw_level(rng, cells, linear, precision, n_levels, zero_prior, level_prior,
             weight_at_zero *= action_term.at_zero
             top_action = max(action_probability(step, action_term), action_probability(1.0, action_term))
         zero_cell = weight_at_zero * math.exp(-at_peak)
-        # A bound on the sum of the cells' bounds is mostly enough to see that s = 0 is drawn. Where the Gaussian part
-        # falls, cells add up to at most their first one plus the integral. There are up to three first ones: at the
-        # peak, below it, and above it if the mode lies between two levels.
-        n_bound = float(n_levels - 1)
-        if precision > 0.0:
-            n_bound = min(n_bound, 3.0 * width + math.sqrt(2.0 * math.pi / precision) / step)
-        if linear < 0.0:
-            n_bound = min(n_bound, width - 1.0 / (linear * step))
+        # a bound on the sum of the cells' bounds is mostly enough to see that s = 0 is drawn
+        n_bound = bound_number(linear, precision, width, n_levels)
         if uniform * (zero_cell + n_bound * top_action) < zero_cell:
             return 0
 
@@ -282,9 +292,23 @@ def log_sum_of_levels(cells, linear, precision, n_levels, zero_prior, level_prio
 
 
 @kernel
-def draw_substates(rng, substates, features, policies, scale, data, target):
+def log_least_of_levels(linear, precision, n_levels, zero_prior, level_prior, action_term):
+    """A lower bound on `log_sum_of_levels`: the larger one of the terms at zero and at the peak."""
+    step = 1.0 / (n_levels - 1)
+    peak = find_peak(linear, precision, step, n_levels)
+    at_peak = math.log(level_prior) + log_gauss(peak, step, linear, precision)
+    if action_term.power != 0.0:
+        gain = math.log(action_probability(peak * step, action_term)) - math.log(action_term.at_zero)
+        at_peak += action_term.power * gain
+    return max(math.log(zero_prior), at_peak)
+
+
+@kernel
+def draw_substates(rng, substates, features, votes, scale, data, target):
     """Draw all substates in place, row by row; return the sum of squared residuals.
 
+    For the plain mixture the action is part of the conditional. Otherwise a level is proposed without the action, and
+    accepted with min(1, [P(u | s') / P(u | s)]^omega): the proposal cancels all but the action.
     The sparsity theta_k is marginalised, so an entry sees how many other rows have its feature at zero (Beta-Binomial);
     each of the L - 1 levels above zero gets an equal share of the slab.
     """
@@ -297,7 +321,8 @@ def draw_substates(rng, substates, features, policies, scale, data, target):
     levels = np.empty(n_features, np.int64)
     residual = np.empty(n_features)
     policy = np.empty(n_features)
-    mixture = np.empty(policies.shape[1])
+    tally, changed = np.empty(target.n_actions), np.empty(target.n_actions)
+    has_plain_actions = is_plain(data, target)
     n_nonzero = np.zeros(n_features, np.int64)
     for k in range(n_features):
         for n in range(n_rows):
@@ -305,9 +330,9 @@ def draw_substates(rng, substates, features, policies, scale, data, target):
     squares = data.sum_of_squares
     for n in range(n_rows):
         action = data.actions[n]
-        # a decisive teacher's action takes no part in the proposal, but decides whether it is accepted
-        is_decisive = target.decisiveness != 1.0 and action >= 0
-        omega = target.action_weight if action >= 0 and not is_decisive else 0.0
+        omega = target.action_weight if action >= 0 and has_plain_actions else 0.0
+        decides = action >= 0 and not has_plain_actions
+        inverse = 1.0  # 1 / P(u | s) of the row as it is
         first_gap, last_gap = data.row_splits[n], data.row_splits[n + 1]
         at_gaps = np.zeros(last_gap - first_gap)
         total_levels = 0
@@ -317,7 +342,7 @@ def draw_substates(rng, substates, features, policies, scale, data, target):
             residual[k] = projections[n, k]
             total_levels += levels[k]
             if omega != 0.0:
-                policy[k] = policies[k, action]
+                policy[k] = votes.of_features[k, action]
                 contributions += substates[k, n] * policy[k]
         for k in range(n_features):
             if levels[k] > 0:
@@ -326,6 +351,9 @@ def draw_substates(rng, substates, features, policies, scale, data, target):
                     residual[j] -= s * gram[k, j]
                 for i in range(last_gap - first_gap):
                     at_gaps[i] += s * features[k, data.row_gaps[first_gap + i]]
+        if decides:
+            fill_tally(tally, levels, step, -1, votes)
+            inverse = inverse_probability(tally, n, action, votes, data)
         for k in range(n_features):
             old = levels[k]
             if old > 0:
@@ -353,8 +381,14 @@ def draw_substates(rng, substates, features, policies, scale, data, target):
                 (n_nonzero[k] + target.sparsity_nonzero) / (n_levels - 1),
                 ActionTerm(omega, zero_action, contributions, total, policy[k]),
             )  # fmt: skip
-            if is_decisive and new != old:
-                new = new if is_accepted(rng, levels, k, new, policies, action, mixture, target) else old
+            if decides and new != old:
+                change_tally(tally, changed, levels, k, new, step, votes)
+                new_inverse = inverse_probability(changed, n, action, votes, data)
+                if is_accepted(rng, inverse, new_inverse, target.action_weight):
+                    inverse = new_inverse
+                    tally[:] = changed
+                else:
+                    new = old
             if new > 0:
                 n_nonzero[k] += 1
                 total_levels += new

@@ -10,11 +10,13 @@ import numpy as np
 
 from whyact.model import Demonstrations, State, Target
 from whyact.sampler.births import draw_births_and_deaths, draw_empty_features
+from whyact.sampler.combining import find_votes, is_plain, log_likelihood_of_rows
 from whyact.sampler.compiling import kernel
-from whyact.sampler.decisive import draw_decisive_policies
+from whyact.sampler.decisive import draw_decisive_policies, draw_decisiveness
 from whyact.sampler.features import draw_features
 from whyact.sampler.hyperparameters import draw_ibp, draw_noise, draw_weight_scale
 from whyact.sampler.policies import draw_policies
+from whyact.sampler.product import draw_product_policies
 from whyact.sampler.substates import draw_substates
 
 
@@ -27,6 +29,32 @@ class SweepInfo(NamedTuple):
 
 
 @kernel
+def draw_all_policies(rng, substates, policies, state, data, target):
+    """Draw the policies and all that belongs to them, in the way that they are combined.
+
+    Returns policies, base policy, concentration, scale, decisiveness and log P(u | S, Phi), without the weight omega.
+    """
+    concentration, policy_scale, decisiveness = state.policy_concentration, state.policy_scale, state.decisiveness
+    base_policy = state.base_policy
+    if is_plain(data, target):
+        policies, concentration, log_likelihood = draw_policies(rng, substates, policies, concentration, data, target)
+        return policies, base_policy, concentration, policy_scale, decisiveness, log_likelihood
+    votes = find_votes(policies, base_policy, decisiveness, target)
+    if votes.is_product:
+        policies, base_policy, policy_scale, log_likelihood = draw_product_policies(
+            rng, substates, policy_scale, votes, data, target
+        )
+        return policies, base_policy, concentration, policy_scale, decisiveness, log_likelihood
+    policies, concentration, tallies = draw_decisive_policies(
+        rng, substates, policies, concentration, votes, data, target
+    )
+    decisiveness = draw_decisiveness(rng, decisiveness, tallies, data, target)
+    votes = find_votes(policies, base_policy, decisiveness, target)
+    log_likelihood = log_likelihood_of_rows(tallies, votes, data)
+    return policies, base_policy, concentration, policy_scale, decisiveness, log_likelihood
+
+
+@kernel
 def run_sweeps(rng, state, observation_weights, data, target):
     """Draw every variable from its conditional, once for each observation weight (one call is cheaper than many)."""
     info = SweepInfo(0, 0, 0.0)
@@ -34,7 +62,8 @@ def run_sweeps(rng, state, observation_weights, data, target):
         substates = state.substates.copy()
         features = state.features.copy()
         scale = observation_weight / state.noise_variance
-        squares = draw_substates(rng, substates, features, state.policies, scale, data, target)
+        votes = find_votes(state.policies, state.base_policy, state.decisiveness, target)
+        squares = draw_substates(rng, substates, features, votes, scale, data, target)
         squares = draw_features(
             rng, substates, features, squares, scale, state.weight_scale, state.ibp_concentration, data, target
         )
@@ -44,23 +73,17 @@ def run_sweeps(rng, state, observation_weights, data, target):
         scale = observation_weight / noise_variance
         birth_rate = state.ibp_mass * state.ibp_concentration / (state.ibp_concentration + features.shape[1] - 1)
         substates, features, policies, n_births, n_deaths = draw_births_and_deaths(
-            rng, substates, features, state.policies, scale, state.weight_scale, birth_rate,
-            state.policy_concentration, data, target,
-        )  # fmt: skip
+            rng, substates, features, scale, birth_rate, state, data, target
+        )
         substates, features, policies = draw_empty_features(rng, substates, features, policies, state, target)
-        if target.decisiveness == 1.0:
-            policies, policy_concentration, log_action_likelihood = draw_policies(
-                rng, substates, policies, state.policy_concentration, data, target
-            )
-        else:
-            policies, policy_concentration, log_action_likelihood = draw_decisive_policies(
-                rng, substates, policies, state.policy_concentration, data, target
-            )
+        policies, base_policy, policy_concentration, policy_scale, decisiveness, log_action_likelihood = (
+            draw_all_policies(rng, substates, policies, state, data, target)
+        )
         weight_scale = draw_weight_scale(rng, features, target)
         ibp_mass, ibp_concentration = draw_ibp(rng, features, state.ibp_concentration, target)
         state = State(
             substates, features, policies, noise_variance, noise_shape, noise_rate,
-            weight_scale, ibp_mass, ibp_concentration, policy_concentration,
+            weight_scale, ibp_mass, ibp_concentration, policy_concentration, policy_scale, decisiveness, base_policy,
         )  # fmt: skip
         info = SweepInfo(n_births, n_deaths, log_action_likelihood)
     return state, info

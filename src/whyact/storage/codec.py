@@ -9,13 +9,14 @@ import numpy as np
 
 from whyact.errors import DamagedFileError, ModelFileError
 from whyact.model import Priors
-from whyact.sampler.draws import N_ARRAYS, ChainDraws
+from whyact.sampler.draws import N_ARRAYS, VECTORS, ChainDraws, name_scalars
 from whyact.sampler.settings import AsPublished
 from whyact.storage.netcdf import Group, Variable
 from whyact.version import __version__
 
-SCHEMA = 1  # version of the schema of checkpoints and runs
+SCHEMA = 2  # version of the schema of checkpoints and runs
 N_ENTROPY = 5
+SUM_TOLERANCE = 1e-6
 
 
 def describe_file(what: str) -> dict[str, Any]:
@@ -31,6 +32,7 @@ def encode_draws(chain: ChainDraws, first: int) -> Group:
         "levels": ("feature", "row"),
         "sizes": ("draw",),
         "traces": ("draw", "quantity"),
+        **dict.fromkeys(VECTORS, ("draw", "action")),
     }
     return Group({name: Variable(axes[name], values) for name, values in chain.to_arrays(first).items()}, {})
 
@@ -42,22 +44,29 @@ def encode_end(state: Any, rng_state: Any) -> Group:
         name: Variable(dimensions, getattr(state, name))
         for name, dimensions in zip(state._fields[:N_ARRAYS], axes, strict=True)
     }
-    variables["scalars"] = Variable(("scalar",), np.array(state[N_ARRAYS:], dtype=float))
+    scalars = [getattr(state, name) for name in name_scalars(type(state))]
+    variables["scalars"] = Variable(("scalar",), np.array(scalars, dtype=float))
+    for name in VECTORS:
+        if len(getattr(state, name, ())):
+            variables[name] = Variable(("action",), getattr(state, name))
     variables["rng"] = Variable(("word",), encode_rng(rng_state))
     return Group(variables, {})
 
 
 def decode_ends(
-    groups: dict[str, Group], name: str, kind: type, widths: dict[str, int]
+    groups: dict[str, Group], name: str, kind: type, widths: dict[str, int], more: dict[str, float] | None = None
 ) -> list[tuple[Any, dict[str, Any]]]:
-    """State and random numbers of each chain; the groups are called after `name` and the chain's number."""
+    """State and random numbers of each chain; the groups are called after `name` and the chain's number.
+
+    `more` are single numbers of the state that the file does not hold, because it is older.
+    """
     found: list[tuple[Any, dict[str, Any]]] = []
     while name.format(len(found)) in groups:
-        found.append(decode_end(groups[name.format(len(found))], kind, widths))
+        found.append(decode_end(groups[name.format(len(found))], kind, widths, more or {}))
     return found
 
 
-def decode_end(group: Group, kind: type, widths: dict[str, int]) -> tuple[Any, dict[str, Any]]:
+def decode_end(group: Group, kind: type, widths: dict[str, int], more: dict[str, float]) -> tuple[Any, dict[str, Any]]:
     """A state of that kind and the state of its random numbers; `widths` are those of its arrays."""
     arrays = []
     for name in kind._fields[:N_ARRAYS]:  # type: ignore[attr-defined]
@@ -68,11 +77,31 @@ def decode_end(group: Group, kind: type, widths: dict[str, int]) -> tuple[Any, d
             raise DamagedFileError(f"{name!r} does not match")
         arrays.append(values)
     scalars = take(group, "scalars", 1, "f")
-    n_scalars = len(kind._fields) - N_ARRAYS  # type: ignore[attr-defined]
-    are_legal = len(scalars) == n_scalars and np.isfinite(scalars).all() and (scalars > 0).all()
+    names = [name for name in name_scalars(kind) if name not in more]
+    are_legal = len(scalars) == len(names) and np.isfinite(scalars).all() and (scalars > 0).all()
     if not are_legal or len({len(values) for values in arrays}) != 1 or not ((arrays[0] >= 0) & (arrays[0] <= 1)).all():
         raise DamagedFileError("the last states of its chains do not match")
-    return kind(*arrays, *scalars.tolist()), decode_rng(take(group, "rng", 1, "u"))
+    numbers = dict(zip(names, scalars.tolist(), strict=True)) | more
+    return kind(*arrays, **numbers, **decode_vectors(group, widths)), decode_rng(take(group, "rng", 1, "u"))
+
+
+def decode_vectors(group: Group, widths: dict[str, int]) -> dict[str, np.ndarray]:
+    """What a state holds once for all features, if anything: distributions over the actions."""
+    found = {}
+    for name in VECTORS:
+        if name in group.variables:
+            values = take(group, name, 1, "f")
+            demand(len(values) == widths.get("policies", len(values)), f"{name!r} does not match")
+            demand_distributions(name, values)
+            found[name] = values
+    return found
+
+
+def demand_distributions(name: str, values: np.ndarray) -> None:
+    """Refuse what is not a distribution over the last axis."""
+    demand(values.dtype == np.float64 and np.isfinite(values).all(), f"{name!r} has an unexpected type")
+    demand(((values > 0) & (values <= 1 + SUM_TOLERANCE)).all(), f"{name!r} does not hold probabilities")
+    demand(np.abs(values.sum(axis=-1) - 1).max(initial=0) < SUM_TOLERANCE, f"{name!r} does not sum to one")
 
 
 def decode_entropy(numbers: Any) -> list[int]:

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from whyact.cut_policies import CutPolicies
 from whyact.errors import DamagedFileError, ModelFileError
 from whyact.fit_result import FitResult
-from whyact.model import State, Target
+from whyact.model import COMBINATIONS, PRODUCT, State, Target
 from whyact.posterior import Posterior
-from whyact.sampler.draws import N_ARRAYS, TRACES, ChainDraws, RunEnd
+from whyact.sampler.draws import TRACES, ChainDraws, RunEnd, name_scalars
 from whyact.scaling import Scaling
 from whyact.storage.codec import (
     check_texts,
@@ -30,6 +31,7 @@ from whyact.storage.codec import (
     decode_settings,
     decode_shape,
     demand,
+    demand_distributions,
     encode_end,
     encode_labels,
     encode_settings,
@@ -40,18 +42,21 @@ from whyact.storage.netcdf import Group, Variable, read_netcdf, write_netcdf
 from whyact.version import __version__
 
 # The version of the schema. A file with a larger one is refused; one with a smaller one must stay readable for ever.
-SCHEMA = 1
+SCHEMA = 2
 TITLE = "whyact model"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "h5netcdf")
 GROUPS = ("posterior", "sample_stats", "features", "demonstrations", "chain_ends")
 # In ArviZ, numbers about the sampling have a group of their own.
 SAMPLE_STATS = {"log_joint": "lp", "log_action_likelihood": "log_action_likelihood"}
-SUM_TOLERANCE = 1e-6
+LARGEST_LOG_ODDS = 1e6
 # What content that no check has foreseen may lead to; DamagedFileError is none of these.
 UNEXPECTED = (TypeError, KeyError, IndexError, OverflowError, MemoryError, FloatingPointError, AttributeError)
 
-# (parameters as stored, number of actions, number of columns, weights of observations and actions) -> the target
-MakeTarget = Callable[[dict[str, Any], int, int, dict[str, float]], Target]
+# Parameters and single numbers of a state that the first schema did not have, with what they were then.
+FIRST_PARAMETERS: dict[str, Any] = {"combination": "mixture", "decisiveness": 1.0, "scale_columns": False}
+# (parameters as stored, number of actions, number of columns, weights of observations and actions, combination,
+# scaling) -> the target
+MakeTarget = Callable[[dict[str, Any], int, int, dict[str, float], str, Scaling], Target]
 
 
 def write_model(path: Path, result: FitResult, posterior: Posterior) -> None:
@@ -65,6 +70,7 @@ def write_model(path: Path, result: FitResult, posterior: Posterior) -> None:
         "features": encode_features(result, posterior),
         "demonstrations": encode_demonstrations(result),
         **encode_run_end(result.end),
+        **encode_cut(result),
     }
     try:
         write_netcdf(path, groups)
@@ -132,10 +138,13 @@ def describe_model(result: FitResult) -> dict[str, Any]:
         "unit": result.scaling.unit,
         "observation_weight": result.target.observation_weight,
         "action_weight": result.target.action_weight,
+        "combination": COMBINATIONS[result.target.combination],
         "entropy": np.array(result.end.entropy, dtype=np.int64),
         "identity": result.end.identity,
         "n_done": result.end.n_done,
     }
+    if result.choice is not None:
+        about["combination_scores"] = json.dumps(result.choice)
     if result.source is not None:
         about["source"] = str(check_texts("source: the name", [result.source])[0])
     if result.shape is not None:
@@ -185,6 +194,8 @@ def encode_features(result: FitResult, posterior: Posterior) -> Group:
         "substates": Variable(("feature", "row"), join("levels"), {"scale_factor": 1.0 / (n_levels - 1)}),
         "row_splits": Variable(("split",), np.concatenate([[0], np.cumsum(join("sizes"))])),
     }
+    for name in posterior.chains[0].vectors:
+        variables[name] = Variable(("chain_draw", "action"), join(name))
     if len(result.classes):
         variables["action"] = encode_labels("action", result.classes)
     if result.scaling.column_low is not None and result.scaling.column_range is not None:
@@ -201,7 +212,21 @@ def encode_demonstrations(result: FitResult) -> Group:
         "observations": Variable(("row", "column"), np.ascontiguousarray(result.observations)),
         "actions": Variable(("row",), result.actions.astype(np.int64)),
     }
+    if result.available is not None:
+        variables["available"] = Variable(("row", "action"), result.available.astype(np.int8))
     return Group(variables, {"comment": "actions: index of features/action, -1 where missing"})
+
+
+def encode_cut(result: FitResult) -> dict[str, Group]:
+    """The policies that predictions use, if they are not those of the draws."""
+    if result.cut is None:
+        return {}
+    axes = (("feature", "action"), ("draw", "action"), ("chosen", "action"), ("action",))
+    variables = {
+        name: Variable(dimensions, values)
+        for name, dimensions, values in zip(result.cut._fields, axes, result.cut, strict=True)
+    }
+    return {"prediction": Group(variables, {"comment": "log odds, centred over the actions"})}
 
 
 def encode_run_end(end: RunEnd) -> dict[str, Group]:
@@ -225,14 +250,19 @@ def decode_model(
     about = groups["/"].attributes
     for name in ("whyact_version", "libraries"):
         demand(isinstance(about.get(name), str), f"{name!r} is missing")
-    parameters = decode_settings(about, check)
+    is_first = about["whyact_schema"] == 1
+    parameters = (FIRST_PARAMETERS if is_first else {}) | decode_settings(about, check)
     unit = take_positive(about, "unit")
     weights = decode_weights(about)
     observations, actions, classes, names = decode_demonstrations(groups)
     n_actions = max(len(classes), 1)
-    end = decode_run_end(groups, about, observations.shape, n_actions)
-    target = make_target(parameters, n_actions, observations.shape[1], weights)
-    chains = decode_chains(groups, target, observations.shape, end.states)
+    more = {"policy_scale": 1.0, "decisiveness": float(parameters["decisiveness"])} if is_first else {}
+    end = decode_run_end(groups, about, observations.shape, n_actions, more)
+    scaling = decode_scaling(groups["features"], parameters, unit, observations.shape[1])
+    combination: Any = "mixture" if is_first else about.get("combination")
+    demand(combination in COMBINATIONS, "'combination' is wrong")
+    target = make_target(parameters, n_actions, observations.shape[1], weights, combination, scaling)
+    chains = decode_chains(groups, target, observations.shape, end.states, more)
     demand("source" not in about or isinstance(about["source"], str), "'source' is wrong")
     return FitResult(
         parameters=parameters,
@@ -240,13 +270,53 @@ def decode_model(
         classes=classes,
         observations=observations,
         actions=actions,
-        scaling=decode_scaling(groups["features"], parameters, unit, observations.shape[1]),
+        scaling=scaling,
         target=target,
         chains=chains,
         end=end,
+        available=decode_available(groups["demonstrations"], actions, n_actions),
+        cut=decode_cut(groups, n_actions),
+        choice=decode_choice(about),
         shape=decode_shape(about, observations.shape[1]),
         source=about.get("source"),
     )
+
+
+def decode_available(group: Group, actions: np.ndarray, n_actions: int) -> np.ndarray | None:
+    """Which actions there are in each row, if not all."""
+    if "available" not in group.variables:
+        return None
+    values = take(group, "available", 2, "i")
+    demand(values.shape == (len(actions), n_actions), "'available' does not match 'actions'")
+    demand(np.isin(values, (0, 1)).all() and values.any(axis=1).all(), "'available' does not hold truth values")
+    known = actions >= 0
+    demand(values[known, actions[known]].all(), "'available' does not match 'actions'")
+    return values.astype(bool)
+
+
+def decode_cut(groups: dict[str, Group], n_actions: int) -> CutPolicies | None:
+    """The policies that predictions use; whether they match the draws is checked where these are picked."""
+    if "prediction" not in groups:
+        return None
+    log_odds, base, chosen = (take(groups["prediction"], name, 2, "f") for name in CutPolicies._fields[:3])
+    chosen_base = take(groups["prediction"], "chosen_base", 1, "f")
+    for values in (log_odds, base, chosen, chosen_base):
+        demand(values.dtype == np.float64 and values.shape[-1] == n_actions, "'prediction' does not match 'action'")
+        demand((np.abs(values) < LARGEST_LOG_ODDS).all(), "'prediction' does not hold log odds")
+    return CutPolicies(log_odds, base, chosen, chosen_base)
+
+
+def decode_choice(about: dict[str, Any]) -> dict[str, float] | None:
+    """Why the combination was chosen, if it was."""
+    if "combination_scores" not in about:
+        return None
+    try:
+        scores = json.loads(about["combination_scores"])
+    except (ValueError, TypeError, RecursionError):
+        raise DamagedFileError("'combination_scores' is not JSON") from None
+    demand(isinstance(scores, dict) and set(scores) == set(COMBINATIONS), "'combination_scores' is wrong")
+    demand(all(map(is_number, scores.values())), "'combination_scores' is wrong")
+    return {name: float(score) for name, score in scores.items()}
 
 
 def decode_weights(about: dict[str, Any]) -> dict[str, float]:
@@ -270,7 +340,8 @@ def decode_demonstrations(groups: dict[str, Group]) -> tuple[np.ndarray, np.ndar
 
 def decode_scaling(group: Group, parameters: dict[str, Any], unit: float, n_columns: int) -> Scaling:
     """How observations were scaled."""
-    if not parameters.get("scale_columns", False):
+    is_scaled = parameters.get("scale_columns", "auto")
+    if is_scaled is False or (is_scaled == "auto" and "column_range" not in group.variables):
         return Scaling(unit)
     low, spread = (take(group, name, 1, "f") for name in ("column_low", "column_range"))
     demand(len(low) == len(spread) == n_columns, "'column_range' does not match 'observations'")
@@ -285,12 +356,16 @@ def take_positive(about: dict[str, Any], name: str) -> float:
 
 
 def decode_chains(
-    groups: dict[str, Group], target: Target, shape: tuple[int, ...], examples: list[State]
+    groups: dict[str, Group],
+    target: Target,
+    shape: tuple[int, ...],
+    examples: list[State],
+    more: dict[str, float],
 ) -> list[ChainDraws]:
     """The draws of each chain; `examples` are states of theirs."""
     group = groups["features"]
     arrays = decode_draws(group, target, shape)
-    traces = decode_traces(groups)
+    traces = decode_traces(groups, more)
     n_chains, n_draws = traces["n_features"].shape
     demand(n_chains == len(examples), "the last states of its chains are missing")
     splits = take(group, "row_splits", 1, "i")
@@ -300,12 +375,16 @@ def decode_chains(
     )
     sizes = np.diff(splits)
     demand((sizes >= 0).all() and np.array_equal(sizes, traces["n_features"].ravel()), "'row_splits' is wrong")
+    vectors = decode_bases(group, target, n_chains * n_draws)
+    demand(all(len(example.base_policy) == (target.n_actions if vectors else 0) for example in examples),
+           "the last states of its chains do not match")  # fmt: skip
     chains = []
     for c, example in enumerate(examples):
         rows = slice(splits[c * n_draws], splits[(c + 1) * n_draws])
         chain = ChainDraws(example, target.n_levels)
         table = np.column_stack([traces[name][c] for name in chain.trace_names])
         draws = {name: values[rows] for name, values in arrays.items()}
+        draws |= {name: values[c * n_draws : (c + 1) * n_draws] for name, values in vectors.items()}
         chain.extend_by_arrays(draws | {"sizes": sizes[c * n_draws : (c + 1) * n_draws], "traces": table})
         chains.append(chain)
     return chains
@@ -327,15 +406,26 @@ def decode_draws(group: Group, target: Target, shape: tuple[int, ...]) -> dict[s
     demand((levels < target.n_levels).all(), "'substates' are not on their grid")
     demand(np.isfinite(features).all(), "'features' are not all numbers")
     demand(not target.positive or (features >= 0).all(), "'features' are not positive")
-    demand(((policies > 0) & (policies <= 1 + SUM_TOLERANCE)).all(), "'policies' are not probabilities")
-    demand(np.abs(policies.sum(axis=1) - 1).max(initial=0) < SUM_TOLERANCE, "a policy does not sum to one")
+    demand_distributions("policies", policies)
     return {"features": features, "policies": policies, "levels": levels}
 
 
-def decode_traces(groups: dict[str, Group]) -> dict[str, np.ndarray]:
-    """One number per draw, arrays (chain, draw)."""
+def decode_bases(group: Group, target: Target, n_draws: int) -> dict[str, np.ndarray]:
+    """The base policies of all draws of a product."""
+    if target.combination != PRODUCT:
+        return {}
+    values = take(group, "base_policy", 2, "f")
+    demand(values.shape == (n_draws, target.n_actions), "'base_policy' does not match the draws")
+    demand_distributions("base_policy", values)
+    return {"base_policy": values}
+
+
+def decode_traces(groups: dict[str, Group], more: dict[str, float]) -> dict[str, np.ndarray]:
+    """One number per draw, arrays (chain, draw); `more` are those that the file does not hold."""
     traces = {}
-    for name in (*TRACES, *State._fields[N_ARRAYS:]):
+    for name in (*TRACES, *name_scalars(State)):
+        if name in more:
+            continue
         stored = (
             take(groups["sample_stats"], SAMPLE_STATS[name], 2, "f")
             if name in SAMPLE_STATS
@@ -345,17 +435,20 @@ def decode_traces(groups: dict[str, Group]) -> dict[str, np.ndarray]:
         demand(name not in State._fields or (stored > 0).all(), f"{name!r} is not positive")
         traces[name] = stored
     demand(len({trace.shape for trace in traces.values()}) == 1, "the traces have different lengths")
+    traces |= {name: np.full(traces["n_features"].shape, value) for name, value in more.items()}
     n_chains, n_draws = traces["n_features"].shape
     demand(n_chains >= 1 and n_draws >= 1, "it holds no draws")
     return traces
 
 
-def decode_run_end(groups: dict[str, Group], about: dict[str, Any], shape: tuple[int, ...], n_actions: int) -> RunEnd:
+def decode_run_end(
+    groups: dict[str, Group], about: dict[str, Any], shape: tuple[int, ...], n_actions: int, more: dict[str, float]
+) -> RunEnd:
     """Where the chains ended."""
     identity, n_done = about.get("identity"), about.get("n_done")
     if not isinstance(identity, str) or not isinstance(n_done, int) or n_done <= 0:
         raise DamagedFileError("'identity' or 'n_done' is wrong")
     widths = {"substates": shape[0], "features": shape[1], "policies": n_actions}
-    found = decode_ends(groups, "chain_ends/{}", State, widths)
+    found = decode_ends(groups, "chain_ends/{}", State, widths, more)
     states, rng_states = [state for state, _ in found], [rng_state for _, rng_state in found]
     return RunEnd(identity, decode_entropy(about.get("entropy")), n_done, states, rng_states)

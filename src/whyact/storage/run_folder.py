@@ -28,6 +28,7 @@ from whyact.storage.codec import (
     is_number,
     take,
 )
+from whyact.storage.model_file import FIRST_PARAMETERS, decode_available
 from whyact.storage.netcdf import Group, Variable, read_netcdf, write_netcdf
 
 SUFFIX = ".run"
@@ -45,6 +46,7 @@ class Run(NamedTuple):
     shape: tuple[int, ...] | None
     every: float  # seconds between checkpoints
     source: str  # name of the file of demonstrations
+    available: np.ndarray | None = None  # which actions can be taken in each row, (N, U); None: all
 
 
 def find_folder(model_path: Path) -> Path:
@@ -69,6 +71,8 @@ def begin_run(folder: Path, run: Run) -> None:
     }
     if len(run.classes):
         variables["action"] = encode_labels("action", run.classes)
+    if run.available is not None:
+        variables["available"] = Variable(("row", "action"), run.available.astype(np.int8))
     about = describe_file("run") | {
         "settings": json.dumps(encode_settings(run.parameters)),
         "every": float(run.every),
@@ -128,7 +132,8 @@ def decode_run(group: Group, check: Callable[[dict[str, Any]], None]) -> Run:
         raise DamagedFileError("'column' does not match 'observations'")
     demand(is_number(about.get("every")) and about["every"] >= 0, "'every' is wrong")
     return Run(
-        parameters=decode_settings(about, check),
+        # a run of the first schema has what was the default then
+        parameters=(FIRST_PARAMETERS if about.get("whyact_schema") == 1 else {}) | decode_settings(about, check),
         observations=observations,
         columns=names,
         classes=classes,
@@ -136,4 +141,5 @@ def decode_run(group: Group, check: Callable[[dict[str, Any]], None]) -> Run:
         shape=decode_shape(about, observations.shape[1]),
         every=float(about["every"]),
         source=str(about.get("source", "")),
+        available=decode_available(group, actions, len(classes)),
     )

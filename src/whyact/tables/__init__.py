@@ -9,7 +9,7 @@ Readers, one file for each format, all of them a `Source` of rows (`source.py`):
 
 `demonstrations.py` picks the reader and turns rows into a `Table`, or streams them. `recording.py` has the arrays that
 NPZ files and Minari datasets are loaded into and saved from. `spreads.py` tells whether columns differ much in scale.
-`predictions.py` writes.
+`available.py` reads which actions can be taken in each row. `predictions.py` writes.
 """
 
 import importlib

@@ -3,14 +3,15 @@
 The end of a file's name picks its reader. `read_demonstrations` reads a file whole, `open_rows` block by block.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from whyact.errors import ArgumentError, list_names
+from whyact.tables.available import make_mask, read_truth
 from whyact.tables.csv import CsvFile
 from whyact.tables.minari import MinariRows
 from whyact.tables.numpy import NpyFile, NpzFile
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 MINARI = "minari:"  # before the name of a dataset
 MINARI_FILES = ("metadata.json", "data/metadata.json")  # one of them is in the folder of every dataset
 SPREADSHEETS = (".xlsx", ".xls", ".ods")
+
+Item = TypeVar("Item")
 
 
 class Table(NamedTuple):
@@ -38,6 +41,8 @@ class Table(NamedTuple):
         Which rows belong together.
     shape : tuple of int or None
         Shape of one observation, if it had more than one axis in the file.
+    available : DataFrame of shape (N, A) of bool, or None
+        Where each of the actions that are not always available can be taken; columns are called like these actions.
 
     See Also
     --------
@@ -56,6 +61,18 @@ class Table(NamedTuple):
     y: "pandas.Series | None"
     groups: "pandas.Series | None"
     shape: tuple[int, ...] | None = None
+    available: "pandas.DataFrame | None" = None
+
+
+class RowBlock(NamedTuple):
+    """Consecutive rows to predict."""
+
+    values: np.ndarray  # (n, D), NaN where missing
+    available: np.ndarray | None  # which actions can be taken, (n, U); None: all
+
+    def pick(self, rows: np.ndarray) -> "RowBlock":
+        """Some of the rows."""
+        return RowBlock(self.values[rows], None if self.available is None else self.available[rows])
 
 
 def read_demonstrations(
@@ -67,6 +84,7 @@ def read_demonstrations(
     groups: str | None = None,
     missing_action: str | None = None,
     without_actions: bool = False,
+    available: Mapping[str, str] | None = None,
 ) -> Table:
     """Read demonstrations from a file.
 
@@ -93,11 +111,14 @@ def read_demonstrations(
         Label, as text, that marks an unknown action; an empty field always does.
     without_actions : bool, default=False
         Read no actions. Otherwise it is an error if nothing says where they are.
+    available : mapping of str to str, or None, default=None
+        For each action that is not always available, the name of the column, array or .npy file that says where it is:
+        1 or true, otherwise 0 or false. These columns are not observed.
 
     Returns
     -------
     Table
-        Observations, actions and groups.
+        Observations, actions, groups, and which actions are available.
 
     Examples
     --------
@@ -125,6 +146,9 @@ def read_demonstrations(
     if groups is not None and groups == action:
         raise ArgumentError("groups", f"the column {groups!r} cannot hold both the action and the groups.")
     labels = [name for name in (action, groups) if name is not None]
+    if available and without_actions:
+        raise ArgumentError("available", "there are no actions that could be unavailable; leave one of the two out.")
+    labels += check_available(source, available, labels, "holds the action or the groups")
     observed = choose_columns(path, source, labels, columns, ignore)
     advice = "; leave it out (ignore), or say which columns to use" if columns is None else ""
     X, found = gather(path, source.blocks(observed, labels, advice), observed, labels)
@@ -133,7 +157,27 @@ def read_demonstrations(
         None if action is None else tidy_labels(path, found[action], "action", missing_action),
         None if groups is None else tidy_labels(path, found[groups], "groups", None),
         source.shape if observed == source.names else None,
+        gather_available(path, found, available) if available else None,
     )
+
+
+def check_available(source: Source, available: Mapping[str, str] | None, others: Sequence[str], use: str) -> list[str]:
+    """Names of what says where actions are available, each once; columns in `others` already have a use."""
+    names = list(dict.fromkeys((available or {}).values()))
+    for name in names:
+        source.check_label(name, "available")
+        if name in others:
+            raise ArgumentError("available", f"the column {name!r} {use} and cannot also say what is available.")
+    return names
+
+
+def gather_available(
+    path: Path | str, found: "Mapping[str, pandas.Series]", available: Mapping[str, str]
+) -> "pandas.DataFrame":
+    """Where each of the named actions can be taken."""
+    import pandas
+
+    return pandas.DataFrame({action: read_truth(path, name, found[name]) for action, name in available.items()})
 
 
 def open_rows(path: Path | str, columns: Sequence[str]) -> Iterator[np.ndarray]:
@@ -169,6 +213,13 @@ def open_rows(path: Path | str, columns: Sequence[str]) -> Iterator[np.ndarray]:
     [[ 8.5 12. ]
      [ nan  7. ]]
     """
+    return (block.values for block in open_row_blocks(path, columns))
+
+
+def open_row_blocks(
+    path: Path | str, columns: Sequence[str], available: Mapping[str, str] | None = None, classes: Sequence[Any] = ()
+) -> Iterator[RowBlock]:
+    """Read observations as `open_rows` does, and which of the actions `classes` can be taken in each row."""
     columns = list(columns)
     source = open_source(path, None, None, n_needed=len(columns))
     if source.is_positional:
@@ -180,10 +231,22 @@ def open_rows(path: Path | str, columns: Sequence[str]) -> Iterator[np.ndarray]:
         columns = source.names
     for name in columns:
         check_name(path, name, source.names, "columns")
-    return read_ahead(block.values for block in source.blocks(columns))
+    labels = check_available(source, available, columns, "is an observation of the model")
+    return read_ahead(judge_blocks(path, source.blocks(columns, labels), available or {}, classes))
 
 
-def read_ahead(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+def judge_blocks(
+    path: Path | str, blocks: Iterable[Block], available: Mapping[str, str], classes: Sequence[Any]
+) -> Iterator[RowBlock]:
+    """Find which actions can be taken in the rows of each block."""
+    n_before = 0
+    for block in blocks:
+        named = {action: read_truth(path, name, block.labels[name], n_before) for action, name in available.items()}
+        yield RowBlock(block.values, make_mask(path, named, classes, n_before) if named else None)
+        n_before += len(block.values)
+
+
+def read_ahead(blocks: Iterator[Item]) -> Iterator[Item]:
     """Pass blocks on; the next one is read while one is used."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, blocks, None)
@@ -254,7 +317,10 @@ def choose_columns(
         for name in observed:
             check_name(path, name, source.names, "columns")
             if name in labels:
-                raise ArgumentError("columns", f"{name!r} holds the action or the groups and cannot also be observed.")
+                raise ArgumentError(
+                    "columns",
+                    f"{name!r} holds the action, the groups or what is available, and cannot also be observed.",
+                )
             if name in ignore:
                 raise ArgumentError("columns", f"{name!r} cannot be both observed and ignored.")
     if not observed:

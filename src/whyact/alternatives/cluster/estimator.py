@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from whyact.alternatives.cluster.describe import describe_clusters
 from whyact.alternatives.cluster.posterior import ClusterPosterior
 from whyact.estimators.base import CHAIN_CONSTRAINTS, PolicyLearner
+from whyact.estimators.inputs import CheckedInput
 from whyact.fit_result import FitResult
 from whyact.model import Demonstrations, PositivePairs
 from whyact.prediction import spread_over_chains
@@ -245,18 +246,18 @@ class ClusterPolicyClassifier(PolicyLearner):
             unit = 1.0
         return Scaling(unit, center)
 
-    def _make_problem(self, observations: np.ndarray, actions: np.ndarray, n_actions: int, scaling: Scaling) -> Problem:
+    def _make_problem(self, observations: np.ndarray, given: CheckedInput, scaling: Scaling) -> Problem:
         from whyact.alternatives.cluster.sampler import CLUSTERS  # imports numba
 
         priors = ClusterPriors() if self.priors is None else self.priors
         target = make_cluster_target(
             priors,
-            n_actions=n_actions,
+            n_actions=given.n_actions,
             observation_weight=self.observation_weight,
             action_weight=self.action_weight,
             n_tries=self.n_tries,
         )
-        return Problem(scaling.to_sampler(observations, actions), target, priors, CLUSTERS, scaling.unit)
+        return Problem(scaling.to_sampler(observations, given.actions), target, priors, CLUSTERS, scaling.unit)
 
     def _summarise(self, result: FitResult) -> ClusterPosterior:
         return ClusterPosterior(result.chains, result.scaling.unit, result.scaling.center)

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from whyact.alternatives.pattern.describe import describe_patterns
 from whyact.estimators.base import CHAIN_CONSTRAINTS, FeatureLearner
+from whyact.estimators.inputs import CheckedInput
 from whyact.fit_result import FitResult
 from whyact.model import Priors, State, Target
 from whyact.posterior import Posterior
@@ -223,10 +224,10 @@ class PatternPolicyClassifier(FeatureLearner):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _make_problem(self, observations: np.ndarray, actions: np.ndarray, n_actions: int, scaling: Scaling) -> Problem:
+    def _make_problem(self, observations: np.ndarray, given: CheckedInput, scaling: Scaling) -> Problem:
         from whyact.alternatives.pattern.sampler import PATTERNS  # imports numba
 
-        return self._make_feature_problem(observations, actions, n_actions, scaling, PATTERNS, n_levels=2)
+        return self._make_feature_problem(observations, given, scaling, PATTERNS, n_levels=2)
 
     def _summarise(self, result: FitResult) -> Posterior:
         return Posterior(result.chains, result.scaling.unit, self.feature_values)
@@ -247,13 +248,15 @@ class PatternPolicyClassifier(FeatureLearner):
             result.target.action_weight,
         )
 
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike, available: ArrayLike | None = None) -> np.ndarray:
         """Probability of each action; uniform for a pattern of features that no demonstration holds.
 
         Parameters
         ----------
         X : array-like of shape (N, D)
             Observations; NaN where an entry is missing.
+        available : array-like of shape (N, U) of bool or None, default=None
+            Which actions can be taken in each row, columns as `classes_`. None: all.
 
         Returns
         -------
@@ -268,7 +271,7 @@ class PatternPolicyClassifier(FeatureLearner):
         >>> model.fit(demo.X[:80], demo.y[:80]).predict_proba(demo.X[80:82]).sum(axis=1).round(6).tolist()
         [1.0, 1.0]
         """
-        return super().predict_proba(X)
+        return super().predict_proba(X, available)
 
     def familiarity(self, X: ArrayLike) -> np.ndarray:
         """How familiar each observation is, from 0 (unlike all demonstrations) to 1.

@@ -6,7 +6,7 @@ import numpy as np
 
 from whyact.alternatives.pattern.bits import climb_bits_of_new_row, draw_bits_of_new_row
 from whyact.sampler.compiling import kernel
-from whyact.sampler.new_rows import make_row_predictor
+from whyact.sampler.new_rows import available_in, make_row_predictor
 
 
 class PatternVoices(NamedTuple):
@@ -40,10 +40,12 @@ predict_row_by_pattern = make_row_predictor(
 
 
 @kernel
-def predict_rows_by_pattern(rng, observations, missing, n_levels, n_warm, n_kept, noise_limits, draws, answers, rounds):
+def predict_rows_by_pattern(
+    rng, observations, missing, available, n_levels, n_warm, n_kept, noise_limits, draws, answers, rounds
+):
     """`predict_rows_by_mixture` for policies of patterns."""
     for n in range(len(observations)):
         answers.familiarity[n] = predict_row_by_pattern(
-            rng, observations[n], np.nonzero(missing[n])[0], n_levels, n_warm, n_kept, noise_limits[n],
-            draws, answers, rounds, n,
+            rng, observations[n], np.nonzero(missing[n])[0], available_in(n, available), n_levels, n_warm, n_kept,
+            noise_limits[n], draws, answers, rounds, n,
         )  # fmt: skip

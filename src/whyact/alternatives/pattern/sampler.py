@@ -322,7 +322,8 @@ def run_sweeps_of_patterns(rng, state, observation_weights, data, target):
         ibp_mass, ibp_concentration = draw_ibp(rng, features, state.ibp_concentration, target)
         state = State(
             substates, features, policies, noise_variance, noise_shape, noise_rate,
-            weight_scale, ibp_mass, ibp_concentration, policy_concentration,
+            weight_scale, ibp_mass, ibp_concentration, policy_concentration, state.policy_scale, state.decisiveness,
+            state.base_policy,
         )  # fmt: skip
         info = SweepInfo(n_births, n_deaths, log_marginal_of_actions(counts, policy_concentration))
     return state, info

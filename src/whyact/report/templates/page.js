@@ -54,9 +54,14 @@
 
   // --- the model -----------------------------------------------------------------------------------------------
 
-  // The mixture of policies, sum_k s_k phi_k / sum_k s_k, to the power of the decisiveness; uniform without a feature.
-  // The same steps as whyact.model.action_probabilities, in double precision.
+  // The same steps as whyact.model.action_probabilities and multiplied_probabilities, in double precision.
   function actionProbabilities(substates) {
+    const probabilities = data.combination === "product" ? multiplyPolicies(substates) : mixPolicies(substates);
+    return data.available ? restrict(probabilities, data.available[picked]) : probabilities;
+  }
+
+  // The mixture of policies, sum_k s_k phi_k / sum_k s_k, to the power of the decisiveness; uniform without a feature.
+  function mixPolicies(substates) {
     const total = substates.reduce((sum, substate) => sum + substate, 0);
     const mixture = names.map((_, u) => {
       if (!(total > 0)) return 1 / names.length;
@@ -64,9 +69,25 @@
     });
     if (data.decisiveness === 1) return mixture;
     const largest = Math.max(...mixture);
-    const powers = mixture.map((probability) => Math.pow(probability / largest, data.decisiveness));
-    const sum = powers.reduce((a, b) => a + b, 0);
-    return powers.map((power) => power / sum);
+    return normalise(mixture.map((probability) => Math.pow(probability / largest, data.decisiveness)));
+  }
+
+  // The product of policies: log odds add up, starting from those of the base policy.
+  function multiplyPolicies(substates) {
+    const tallies = names.map((_, u) => substates.reduce((sum, substate, k) => sum + substate * data.log_odds[k][u], data.base[u]));
+    const largest = Math.max(...tallies);
+    return normalise(tallies.map((tally) => Math.exp(tally - largest)));
+  }
+
+  function normalise(weights) {
+    const sum = weights.reduce((a, b) => a + b, 0);
+    return weights.map((weight) => weight / sum);
+  }
+
+  // What is not available in a demonstration has no probability; see whyact.model.restrict.
+  function restrict(probabilities, available) {
+    const kept = probabilities.map((probability, u) => (available[u] ? probability : 0));
+    return normalise(kept.some((probability) => probability > 0) ? kept : available);
   }
 
   const features = (() => {

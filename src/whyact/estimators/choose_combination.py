@@ -1,0 +1,98 @@
+"""Choose how policies are combined by how well actions are predicted that were not learned from.
+
+On decisions that people make, policies that multiply predict better than a mixture; where each feature makes the
+teacher do one thing, as in the paper's simulations, it is the other way round. So each quarter of the known actions is
+hidden in turn, a short chain learns from the others, and both ways predict what is hidden: the mixture with the
+policies of the chain, the product with those that are learned from what a new row can show. The observations of all
+rows stay, because new ones are not needed to tell the two apart.
+"""
+
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+
+from whyact.cut_policies import learn_cut_policies
+from whyact.estimators.inputs import CheckedInput
+from whyact.prediction import ProductPredictor
+from whyact.scaling import Scaling
+
+LENGTH = {"n_burn_in": 250, "n_draws": 150, "n_chains": 1, "thin": 10, "max_prediction_draws": 15}
+N_PARTS = 4
+FEWEST_ACTIONS = 20  # known ones; with fewer, nothing can be judged, and the paper's mixture is taken
+# The product must be ahead by this much in the log score. The short chains are harder on the mixture, whose policies
+# and decisiveness take longer to settle.
+MARGIN = 0.05
+# Share of the uniform distribution that predictions are mixed with, so that one wrong certainty is not infinitely bad.
+CAUTION = 0.01
+
+
+class Choice(NamedTuple):
+    """What was chosen, and why."""
+
+    combination: str
+    scores: dict[str, float] | None  # log score of each; None if there was too little to judge by
+
+
+def choose_combination(estimator: Any, given: CheckedInput, scaling: Scaling) -> Choice:
+    """Choose between the mixture and the product.
+
+    Parameters
+    ----------
+    estimator : FeaturePolicyClassifier
+        Not fitted; its other parameters hold.
+    given : CheckedInput
+        The demonstrations, after the scaling of columns.
+    scaling : Scaling
+        How they are brought to the sampler's unit.
+
+    Returns
+    -------
+    Choice
+    """
+    n_jobs = estimator.n_jobs
+    known = np.nonzero(given.actions >= 0)[0]
+    counts = np.bincount(given.actions[known], minlength=given.n_actions)
+    if len(known) < FEWEST_ACTIONS or np.sum(counts > 1) < 2:
+        return Choice("mixture", None)
+    parts = deal_out(given.actions, known)
+    estimator = clone(estimator).set_params(
+        combination="mixture", priors=estimator._find_priors(scaling), unit=scaling.unit, scale_columns=False,
+        n_jobs=None, random_state=0, verbose=0, warm_start=False, **LENGTH,
+    )  # fmt: skip
+    tasks = [joblib.delayed(score_part)(estimator, given, parts == part) for part in range(N_PARTS)]
+    logs = np.concatenate(joblib.Parallel(n_jobs=n_jobs)(tasks))
+    scores = dict(zip(("mixture", "product"), logs.mean(axis=0).tolist(), strict=True))
+    return Choice("product" if scores["product"] > scores["mixture"] + MARGIN else "mixture", scores)
+
+
+def deal_out(actions: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Number of the part that each row is in, -1 for rows without an action; each action is dealt out evenly."""
+    parts = np.full(len(actions), -1)
+    order = np.random.default_rng(0).permutation(known)
+    order = order[np.argsort(actions[order], kind="stable")]
+    parts[order] = np.arange(len(order)) % N_PARTS
+    return parts
+
+
+def score_part(estimator: Any, given: CheckedInput, hidden: np.ndarray) -> np.ndarray:
+    """Log probability of the hidden actions by the mixture and by the product, (hidden rows, 2)."""
+    model = clone(estimator)
+    model._fit_quietly(given._replace(actions=np.where(hidden, -1, given.actions)))
+    result = model._result
+    available = given.available_or_all
+    mixed = model._predictor.predict(
+        result.observations[hidden], one_draw=False, maximise=False, available=given.available_in(hidden)
+    )
+    product = ProductPredictor(model.posterior_, result.target, LENGTH["max_prediction_draws"], 0, None)
+    amounts, chosen = product.find_amounts(result.observations)
+    priors = result.target.policy_scale_shape, result.target.policy_scale_rate
+    cut = learn_cut_policies(amounts, chosen, result.actions, available, priors)
+    multiplied = product.with_cut(cut).predict(
+        result.observations[hidden], one_draw=False, maximise=False, available=given.available_in(hidden)
+    )
+    n_rows, taken = int(hidden.sum()), given.actions[hidden]
+    chance = CAUTION * available[hidden] / available[hidden].sum(axis=1, keepdims=True)
+    cautious = [chance + (1 - CAUTION) * judged.probabilities for judged in (mixed, multiplied)]
+    return np.stack([np.log(judged[np.arange(n_rows), taken]) for judged in cautious], axis=1)

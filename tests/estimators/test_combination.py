@@ -1,0 +1,190 @@
+"""How policies are combined: the choice, the product as a classifier, and actions that are not available."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.exceptions import NotFittedError
+
+from tests.support.plain import PLAIN
+from whyact import FeaturePolicyClassifier
+from whyact.estimators.choose_combination import N_PARTS, deal_out
+from whyact.scaling import columns_differ
+from whyact.simulation import draw_ground_truth
+
+QUICK = {"n_burn_in": 150, "n_draws": 60, "thin": 3, "n_chains": 2, "random_state": 0, "scale_columns": False}
+pytestmark = pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
+
+
+def draw_vetoes(rng, n_rows=240, sharpness=5.0):
+    """Three features in nine columns; the third one speaks against the action that the first two speak for."""
+    substates = rng.random((n_rows, 3)) * (rng.random((n_rows, 3)) < 0.6)
+    X = substates @ np.kron(np.eye(3), np.ones(3)) + 0.05 * rng.standard_normal((n_rows, 9))
+    log_odds = sharpness * substates @ np.array([1.0, 1.0, -3.0])
+    return X, (rng.random(n_rows) < 1 / (1 + np.exp(-log_odds))).astype(int)
+
+
+@pytest.fixture(scope="module")
+def product():
+    X, y = draw_vetoes(np.random.default_rng(0))
+    return FeaturePolicyClassifier(**QUICK, combination="product").fit(X[:160], y[:160])
+
+
+def test_a_feature_can_speak_against_an_action(product):
+    X, y = draw_vetoes(np.random.default_rng(0))
+    assert product.n_components_ == 3
+    assert product.score(X[160:], y[160:]) > 0.8
+    veto = int(np.argmax(product.components_[:, 6:].sum(axis=1)))
+    assert product.policies_[veto, 1] < 0.05
+    assert (np.delete(product.policies_[:, 1], veto) > 0.9).all()
+    assert product.base_policy_ == pytest.approx([0.5, 0.5], abs=0.2)
+
+
+def test_policies_are_multiplied(product):
+    rng = np.random.default_rng(1)
+    substates = rng.random((5, 3))
+    log_odds = np.log(product.policies_ / product.base_policy_)
+    expected = softmax(np.log(product.base_policy_) + substates @ log_odds, axis=1)
+    assert np.allclose(product.policy(substates), expected)
+    assert np.allclose(product.policy(np.zeros((1, 3))), product.base_policy_)
+
+
+def test_a_product_predicts_row_by_row(product):
+    X, _ = draw_vetoes(np.random.default_rng(2), 30)
+    together = product.predict_proba(X)
+    assert np.array_equal(together[7:9], product.predict_proba(X[7:9]))
+    assert np.allclose(together.sum(axis=1), 1.0)
+    X[0] = np.nan
+    judged = product.judge(X[:1])
+    assert judged.probabilities[0] == pytest.approx(product.predict_proba(X[:1])[0])
+    assert judged.familiarity[0] == 0.0
+
+
+@pytest.mark.parametrize("kind", ["veto", "mixture"])
+def test_the_default_takes_what_predicts_better(kind):
+    if kind == "veto":
+        X, y = draw_vetoes(np.random.default_rng(3), 200, sharpness=20.0)
+    else:
+        truth = draw_ground_truth(np.random.default_rng(3), 6, 25)
+        X, y = truth.train
+    model = FeaturePolicyClassifier(**QUICK).fit(X, y)
+    assert model.combination_ == ("product" if kind == "veto" else "mixture")
+    assert set(model.combination_scores_) == {"mixture", "product"}
+    assert not hasattr(model.set_params(combination="mixture").fit(X, y), "combination_scores_")
+
+
+def test_with_too_few_actions_the_mixture_is_taken():
+    X, y = draw_vetoes(np.random.default_rng(4), 60)
+    few = [label if i < 12 else None for i, label in enumerate(y.tolist())]
+    model = FeaturePolicyClassifier(**QUICK).fit(X, few)
+    assert model.combination_ == "mixture"
+    assert not hasattr(model, "combination_scores_")
+
+
+def test_actions_are_dealt_out_evenly():
+    actions = np.array([0] * 9 + [1] * 7 + [-1] * 4)
+    parts = deal_out(actions, np.nonzero(actions >= 0)[0])
+    assert (parts[16:] == -1).all()
+    for action in (0, 1):
+        counts = np.bincount(parts[actions == action], minlength=N_PARTS)
+        assert counts.max() - counts.min() <= 1
+
+
+def test_decisiveness_is_learned():
+    truth = draw_ground_truth(np.random.default_rng(5), 4, 25)
+    options = QUICK | {"n_burn_in": 900, "n_draws": 300, "combination": "mixture"}
+    model = FeaturePolicyClassifier(**options).fit(*truth.train)
+    assert model.decisiveness_ > 3
+    assert model.posterior_.traces["decisiveness"].std() > 0
+    fixed = FeaturePolicyClassifier(**options, decisiveness=1.0).fit(*truth.train)
+    X, y = truth.test
+    chosen = np.searchsorted(model.classes_, y)
+    rows = np.arange(len(y))
+    gain = np.log(model.predict_proba(X)[rows, chosen]) - np.log(fixed.predict_proba(X)[rows, chosen])
+    assert gain.mean() > 0.05
+
+
+@pytest.mark.parametrize("option", [{"combination": "product"}, {"decisiveness": "none"}, {"combination": "both"}])
+def test_what_cannot_be_is_refused(option):
+    X, y = draw_vetoes(np.random.default_rng(6), 40)
+    with pytest.raises(ValueError, match=r"combination|decisiveness"):
+        FeaturePolicyClassifier(sampler="as-published", **option).fit(X, y)
+
+
+# --- actions that are not available ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def masked():
+    X, y = draw_vetoes(np.random.default_rng(7), 60)
+    y = np.where(np.arange(60) % 3 == 0, 2, y)
+    available = np.ones((60, 3), bool)
+    available[np.arange(60), (y + 1) % 3] = np.arange(60) % 2 == 0
+    return X, y, available
+
+
+@pytest.mark.parametrize("combination", ["mixture", "product", "auto"])
+@pytest.mark.parametrize("prediction", ["mmse", "map"])
+def test_what_is_not_available_has_no_probability(masked, combination, prediction):
+    X, y, available = masked
+    options = QUICK | {"n_burn_in": 20, "n_draws": 12, "n_chains": 1}
+    model = FeaturePolicyClassifier(**options, combination=combination, prediction=prediction)
+    model.fit(X, y, available=available)
+    probabilities = model.predict_proba(X, available=available)
+    assert not probabilities[~available].any()
+    assert np.allclose(probabilities.sum(axis=1), 1.0)
+    assert available[np.arange(60), model.predict(X, available)].all()
+    assert np.array_equal(model.judge_demonstrations().probabilities, probabilities)
+    only = np.eye(3, dtype=bool)[np.arange(60) % 3]
+    assert np.allclose(model.predict_proba(X, only), only)
+
+
+def test_masks_that_are_wrong_are_refused(masked):
+    X, y, available = masked
+    model = FeaturePolicyClassifier(**PLAIN, n_burn_in=5, n_draws=5, n_chains=1)
+    with pytest.raises(ValueError, match=r"60 rows and 3 columns.*\(0, 1, 2\); its shape is \(60, 2\)"):
+        model.fit(X, y, available=available[:, :2])
+    with pytest.raises(ValueError, match="available must hold truth values"):
+        model.fit(X, y, available=2.0 * available)
+    none = available.copy()
+    none[5] = False
+    with pytest.raises(ValueError, match="available: row 5 has no action that can be taken"):
+        model.fit(X, y, available=none)
+    wrong = available.copy()
+    wrong[4, y[4]] = False
+    wrong[4, (y[4] + 1) % 3] = True
+    with pytest.raises(ValueError, match=f"available: the action '{y[4]}' of row 4 is not available there"):
+        model.fit(X, y, available=wrong)
+    with pytest.raises(NotFittedError):
+        model.predict_proba(X, available)
+
+
+def test_a_mask_that_allows_everything_changes_nothing(masked):
+    X, y, _ = masked
+    model = FeaturePolicyClassifier(**PLAIN, n_burn_in=30, n_draws=10, n_chains=1, random_state=0)
+    plain = model.fit(X, y).predict_proba(X)
+    assert np.array_equal(model.fit(X, y, available=np.ones((60, 3))).predict_proba(X, np.ones((60, 3))), plain)
+
+
+# --- columns of different kinds -------------------------------------------------------------------------------------
+
+
+def test_tables_are_told_from_signals(demo):
+    rng = np.random.default_rng(8)
+    table = np.column_stack([rng.integers(18, 70, 50), rng.random(50), rng.integers(0, 2, 50), 1e4 * rng.random(50)])
+    assert columns_differ(table)
+    assert columns_differ(rng.standard_normal((50, 4)))
+    assert columns_differ(20 + rng.random((50, 4)))
+    assert not columns_differ(demo.X)
+    assert not columns_differ(np.ones((5, 3)))
+    for snr in (10, 20, 30):
+        assert not columns_differ(draw_ground_truth(rng, 8, snr).observations)
+
+
+def test_columns_of_a_table_are_scaled_and_their_noise_is_held():
+    rng = np.random.default_rng(9)
+    X = np.column_stack([rng.integers(18, 70, 80), rng.random(80), 1e4 * rng.random(80)]).astype(float)
+    options = QUICK | {"n_burn_in": 30, "n_draws": 12, "scale_columns": "auto"}
+    model = FeaturePolicyClassifier(**options, combination="mixture").fit(X, X[:, 1] > 0.5)
+    assert np.allclose(model.column_range_, np.ptp(X, axis=0))
+    assert model.noise_variance_ == pytest.approx(0.05**2, rel=0.05)
+    assert model.observations_.max() == pytest.approx(1.0)
