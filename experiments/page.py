@@ -41,6 +41,7 @@ def write_page_of(folder: Path, out: Path | None) -> list[Path]:
     """Write the page of whichever study the folder holds; return what was written."""
     # pandas and scikit-learn take seconds, which --help need not wait for
     from experiments.alternatives.page import write_page as write_alternatives
+    from experiments.decisions.page import write_page as write_decisions
     from experiments.driving.page import write_page as write_driving
     from experiments.simulations.page import write_page as write_simulations
 
@@ -51,6 +52,7 @@ def write_page_of(folder: Path, out: Path | None) -> list[Path]:
         "simulations": write_simulations,
         "alternatives": write_alternatives,
         "driving": write_driving,
+        "decisions": write_decisions,
     }
     if name not in writers:
         raise StudyError(f"the folder {folder} holds the study {name!r}, which has no page.")
