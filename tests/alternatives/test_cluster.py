@@ -313,7 +313,7 @@ def redraw_data(rng, state, data):
                 data.actions[n] = action
     return Demonstrations(
         data.observations, data.actions, data.row_splits, data.row_gaps, data.column_splits, data.column_gaps,
-        squares, data.n_observed,
+        squares, data.n_observed, data.available,
     )  # fmt: skip
 
 
