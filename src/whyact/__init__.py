@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from whyact.comparison import Comparison, compare
     from whyact.demo import load_demo
     from whyact.errors import ChainsDisagreeWarning, WhyactError
-    from whyact.estimators.feature_policy import FeaturePolicyClassifier, load
+    from whyact.estimators.feature_policy import FeaturePolicyClassifier
+    from whyact.estimators.stored_model import load
     from whyact.model import Priors
     from whyact.sampler.settings import AsPublished
     from whyact.simulation import simulate
@@ -35,7 +36,7 @@ _HOMES = {
     "Priors": "whyact.model",
     "WhyactError": "whyact.errors",
     "compare": "whyact.comparison",
-    "load": "whyact.estimators.feature_policy",
+    "load": "whyact.estimators.stored_model",
     "load_demo": "whyact.demo",
     "simulate": "whyact.simulation",
 }

@@ -9,7 +9,7 @@ from tests.cli.quick import QUICK
 from tests.support.command_line import call, invoke, said
 from whyact import FeaturePolicyClassifier
 from whyact.errors import DamagedFileError
-from whyact.estimators.feature_policy import check_stored_parameters
+from whyact.estimators.stored_model import check_stored_parameters
 from whyact.sampler import chain
 from whyact.storage.netcdf import read_netcdf
 from whyact.storage.run_folder import Run, begin_run, decode_run, read_run

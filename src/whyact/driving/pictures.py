@@ -23,6 +23,7 @@ from whyact.driving.labels import (
 )
 from whyact.driving.traffic import TrafficGrid
 from whyact.errors import ArgumentError
+from whyact.explanation.voices import find_usual_policies
 from whyact.plotting import ACCENT, COLOURS, draw_policy
 
 if TYPE_CHECKING:
@@ -375,7 +376,8 @@ def plot_traffic_features(model: "FeaturePolicyClassifier", grid: TrafficGrid, t
     aligned = model.posterior_.aligned
     images = aligned.features.value.reshape(-1, *grid.image_shape)
     shares = np.mean(model.substates_ > 0, axis=0)
-    policies = aligned.policies.value
+    said = find_usual_policies(model)
+    policies = said.value
     order = sorted(range(len(images)), key=lambda k: (policies[k].argmax(), -policies[k].max()))
     n_lines = max(1, -(-len(images) // PER_LINE))
     per_line = min(PER_LINE, max(len(images), 2))
@@ -387,7 +389,7 @@ def plot_traffic_features(model: "FeaturePolicyClassifier", grid: TrafficGrid, t
         lanes = draw_traffic_image(figure, left, top, images[k], grid, has_names=column == 0)
         lanes.set_title(f"feature {k}, in {shares[k]:.0%} of moments", fontsize=9, pad=3, parse_math=False)
         bars = add_panel(figure, left, top + 1.78, TRAFFIC_WIDTH, 0.72)
-        draw_policy(bars, aligned.policies, k, model.classes_ if column == 0 else None, font_size=7)
+        draw_policy(bars, said, k, model.classes_ if column == 0 else None, font_size=7)
     if title:
         write(figure, size[0] / 2, 0.2, title, ha="center", fontsize=12)
     return figure

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import replace
-from inspect import signature
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
@@ -10,14 +9,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from whyact.cut_policies import learn_cut_policies
-from whyact.errors import ChainsDisagreeWarning, DamagedFileError, ModelFileError
-from whyact.estimators.base import CHAIN_CONSTRAINTS, FeatureLearner
+from whyact.errors import ChainsDisagreeWarning
+from whyact.estimators.base import CHAIN_CONSTRAINTS
 from whyact.estimators.callbacks import with_callbacks
 from whyact.estimators.choose_combination import Choice, choose_combination
+from whyact.estimators.feature_learner import FeatureLearner
 from whyact.estimators.inputs import CheckedInput, check_available
 from whyact.estimators.likelihood_weights import choose_weights
 from whyact.explanation.describe import describe
@@ -28,9 +28,7 @@ from whyact.model import (
     COMBINATIONS,
     PRODUCT,
     Priors,
-    Target,
     action_probabilities,
-    make_target,
     multiplied_probabilities,
 )
 from whyact.posterior import Posterior
@@ -38,7 +36,7 @@ from whyact.prediction import PREDICTIONS, Predictor, ProductPredictor
 from whyact.sampler.algorithm import Algorithm, Problem
 from whyact.sampler.settings import AsPublished
 from whyact.scaling import Scaling, columns_differ, find_unit, hold_noise, scale_by_range
-from whyact.storage.model_file import read_model, write_model
+from whyact.storage.model_file import write_model
 
 # The paper runs 10,000 sweeps (Table 1) and mentions neither a burn-in nor chains.
 LENGTH_AS_PUBLISHED = {"n_burn_in": 5000, "n_draws": 5000, "n_chains": 1}
@@ -587,89 +585,3 @@ def find_published(sampler: str | AsPublished) -> AsPublished | None:
     if not isinstance(n_indicators, int | np.integer) or n_indicators < 1:
         raise ValueError(f"sampler: n_indicators must be a whole number above 0, got {n_indicators!r}.")
     return AsPublished(float(birth_probability), float(merge_correlation), int(n_indicators))
-
-
-def complete_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Check parameters of the estimator without making one, and add the defaults of the others.
-
-    Raises a ValueError that names the parameter whose value is not legal.
-    """
-    defaults = {name: given.default for name, given in signature(FeaturePolicyClassifier).parameters.items()}
-    complete = defaults | parameters
-    constraints = FeaturePolicyClassifier._parameter_constraints
-    validate_parameter_constraints(constraints, complete, caller_name=FeaturePolicyClassifier.__name__)
-    find_published(complete["sampler"])
-    return complete
-
-
-def check_stored_parameters(parameters: dict[str, Any]) -> None:
-    """Parameters that come from a file must be known and legal."""
-    known = FeaturePolicyClassifier._get_param_names()
-    for name in parameters:
-        if name not in known:
-            raise DamagedFileError(f"'settings' has the unknown option {name[:50]!r}")
-    try:
-        complete_parameters(parameters)
-    except (ValueError, TypeError, OverflowError):
-        raise DamagedFileError("'settings' has an option with a wrong value") from None
-
-
-def make_stored_target(
-    parameters: dict[str, Any],
-    n_actions: int,
-    n_dimensions: int,
-    weights: dict[str, float],
-    combination: str,
-    scaling: Scaling,
-) -> Target:
-    """The distribution that was sampled, by the parameters in a file."""
-    complete = complete_parameters(parameters)
-    is_plain = n_actions < 2 or find_published(complete["sampler"])
-    return make_target(
-        find_priors(complete["priors"], complete["sampler"], scaling),
-        n_actions=n_actions,
-        n_dimensions=n_dimensions,
-        n_levels=complete["n_levels"],
-        feature_values=complete["feature_values"],
-        combination=combination,
-        decisiveness=1.0 if is_plain else complete["decisiveness"],
-        max_features=complete["max_features"],
-        observation_weight=weights["observation_weight"],
-        action_weight=weights["action_weight"],
-    )
-
-
-def load(path: Path | str) -> FeaturePolicyClassifier:
-    """Read a model that `FeaturePolicyClassifier.save` or `whyact fit` wrote.
-
-    It predicts the same numbers, bit for bit. Nothing in the file is run, and a file that is damaged, or made to do
-    harm, is refused in one sentence (`ModelFileError`, a ValueError).
-
-    Parameters
-    ----------
-    path : Path or str
-
-    Returns
-    -------
-    FeaturePolicyClassifier
-        Fitted; with `warm_start=True` it can draw more.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from whyact import FeaturePolicyClassifier, load, load_demo
-    >>> demo = load_demo()
-    >>> model = FeaturePolicyClassifier(n_burn_in=300, n_draws=300, n_chains=2, random_state=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model.fit(demo.X[:80], demo.y[:80]).save(f"{folder}/model.nc")
-    ...     loaded = load(f"{folder}/model.nc")
-    >>> bool((loaded.predict_proba(demo.X) == model.predict_proba(demo.X)).all())
-    True
-    """
-    result = read_model(Path(path), check_stored_parameters, make_stored_target)
-    model = FeaturePolicyClassifier(**result.parameters)
-    try:
-        model._set_result(replace(result, parameters=model.get_params(deep=False)))
-    except DamagedFileError as error:
-        raise ModelFileError(f"{path} is not a whyact model: {error}.") from None
-    return model

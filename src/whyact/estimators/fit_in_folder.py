@@ -6,8 +6,9 @@ import numpy as np
 import pandas
 
 from whyact.errors import CheckpointError, RunError
-from whyact.estimators.feature_policy import FeaturePolicyClassifier, check_stored_parameters
+from whyact.estimators.feature_policy import FeaturePolicyClassifier
 from whyact.estimators.inputs import CheckedInput
+from whyact.estimators.stored_model import check_stored_parameters
 from whyact.storage.checkpoint import STATE_FILE
 from whyact.storage.run_folder import find_model_path, read_run, remove_run
 

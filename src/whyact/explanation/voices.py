@@ -50,3 +50,38 @@ def align_policies(model: Any) -> Interval:
         if len(rows):  # a feature that no other draw holds has no interval but itself
             _, summary.low[k], summary.high[k] = quantile_interval(rows, aligned.interval, None)
     return summary
+
+
+def find_usual_policies(model: Any) -> Interval:
+    """What the teacher does where a feature is full and everything else is as usual, with the interval, (K, U).
+
+    For pictures. Of a mixture, what the feature does alone. Of a product, in which a row without any other feature may
+    be far from all that was seen, the other features are at their means over the demonstrations.
+    """
+    if getattr(model, "combination_", "mixture") != "product":
+        return model.posterior_.aligned.policies
+    predictor = model._predictor
+    draws, labels = predictor.many_draws, predictor.labels
+    amounts, chosen = predictor.find_amounts(model.observations_, model.n_jobs)
+    voices = find_chosen_voices(model.posterior_.chosen, predictor.cut)
+    value = say_usual(chosen, voices.log_odds, voices.base)
+    usual = np.concatenate(
+        [
+            say_usual(shown, draws.voices.log_odds[first:last], base)
+            for shown, first, last, base in zip(
+                amounts, draws.splits[:-1], draws.splits[1:], draws.voices.base, strict=True
+            )
+        ]
+    )
+    summary = Interval(value, value.copy(), value.copy())
+    for k in range(len(value)):
+        rows = usual[labels == k]
+        if len(rows):
+            summary.value[k], summary.low[k], summary.high[k] = quantile_interval(rows, 0.9, rows.mean(axis=0))
+    return summary
+
+
+def say_usual(amounts: np.ndarray, log_odds: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """Probabilities (K, U) with each feature full in turn, and the others at the means of their amounts (N, K)."""
+    means = amounts.mean(axis=0)
+    return softmax(base + means @ log_odds + (1.0 - means)[:, None] * log_odds, axis=1)

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from whyact.alternatives.pattern.describe import describe_patterns
-from whyact.estimators.base import CHAIN_CONSTRAINTS, FeatureLearner
+from whyact.estimators.base import CHAIN_CONSTRAINTS
+from whyact.estimators.feature_learner import FeatureLearner
 from whyact.estimators.inputs import CheckedInput
 from whyact.fit_result import FitResult
 from whyact.model import Priors, State, Target

@@ -1,0 +1,100 @@
+"""From a model file back to a fitted estimator; parameters from files are checked before they are used."""
+
+from dataclasses import replace
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils._param_validation import validate_parameter_constraints
+
+from whyact.errors import DamagedFileError, ModelFileError
+from whyact.estimators.feature_policy import FeaturePolicyClassifier, find_priors, find_published
+from whyact.model import Target, make_target
+from whyact.scaling import Scaling
+from whyact.storage.model_file import read_model
+
+
+def complete_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Check parameters of the estimator without making one, and add the defaults of the others.
+
+    Raises a ValueError that names the parameter whose value is not legal.
+    """
+    defaults = {name: given.default for name, given in signature(FeaturePolicyClassifier).parameters.items()}
+    complete = defaults | parameters
+    constraints = FeaturePolicyClassifier._parameter_constraints
+    validate_parameter_constraints(constraints, complete, caller_name=FeaturePolicyClassifier.__name__)
+    find_published(complete["sampler"])
+    return complete
+
+
+def check_stored_parameters(parameters: dict[str, Any]) -> None:
+    """Parameters that come from a file must be known and legal."""
+    known = FeaturePolicyClassifier._get_param_names()
+    for name in parameters:
+        if name not in known:
+            raise DamagedFileError(f"'settings' has the unknown option {name[:50]!r}")
+    try:
+        complete_parameters(parameters)
+    except (ValueError, TypeError, OverflowError):
+        raise DamagedFileError("'settings' has an option with a wrong value") from None
+
+
+def make_stored_target(
+    parameters: dict[str, Any],
+    n_actions: int,
+    n_dimensions: int,
+    weights: dict[str, float],
+    combination: str,
+    scaling: Scaling,
+) -> Target:
+    """The distribution that was sampled, by the parameters in a file."""
+    complete = complete_parameters(parameters)
+    is_plain = n_actions < 2 or find_published(complete["sampler"])
+    return make_target(
+        find_priors(complete["priors"], complete["sampler"], scaling),
+        n_actions=n_actions,
+        n_dimensions=n_dimensions,
+        n_levels=complete["n_levels"],
+        feature_values=complete["feature_values"],
+        combination=combination,
+        decisiveness=1.0 if is_plain else complete["decisiveness"],
+        max_features=complete["max_features"],
+        observation_weight=weights["observation_weight"],
+        action_weight=weights["action_weight"],
+    )
+
+
+def load(path: Path | str) -> FeaturePolicyClassifier:
+    """Read a model that `FeaturePolicyClassifier.save` or `whyact fit` wrote.
+
+    It predicts the same numbers, bit for bit. Nothing in the file is run, and a file that is damaged, or made to do
+    harm, is refused in one sentence (`ModelFileError`, a ValueError).
+
+    Parameters
+    ----------
+    path : Path or str
+
+    Returns
+    -------
+    FeaturePolicyClassifier
+        Fitted; with `warm_start=True` it can draw more.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from whyact import FeaturePolicyClassifier, load, load_demo
+    >>> demo = load_demo()
+    >>> model = FeaturePolicyClassifier(n_burn_in=300, n_draws=300, n_chains=2, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.fit(demo.X[:80], demo.y[:80]).save(f"{folder}/model.nc")
+    ...     loaded = load(f"{folder}/model.nc")
+    >>> bool((loaded.predict_proba(demo.X) == model.predict_proba(demo.X)).all())
+    True
+    """
+    result = read_model(Path(path), check_stored_parameters, make_stored_target)
+    model = FeaturePolicyClassifier(**result.parameters)
+    try:
+        model._set_result(replace(result, parameters=model.get_params(deep=False)))
+    except DamagedFileError as error:
+        raise ModelFileError(f"{path} is not a whyact model: {error}.") from None
+    return model
