@@ -4,21 +4,31 @@ The substates of the demonstrations have seen their actions; those of a new row 
 therefore too sure of itself where actions are hard to tell from observations. So the policies of a product are learned
 once more for predictions: for each draw of the features, what each demonstration shows of them is found from its
 observation alone, exactly as for a new row (`sampler.new_rows.fit_amounts`), and the log odds are those that are most
-probable given these amounts, under the prior of the model. This cuts the way from the actions back to the amounts. The
-variance of the log odds is the one of highest evidence, found on a few draws.
+probable given these amounts, under a Gaussian prior. This cuts the way from the actions back to the amounts.
+
+The variance of the prior is the one with which actions are predicted best that were held out. What is judged is what
+will be used, the average over draws: each draw alone may be a little too sure of itself, because where they differ,
+the average is not.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.linalg import solve
+from scipy.special import log_softmax
 
-FIRST_SCALE = 10.0
-N_DRAWS_FOR_SCALE = 8
-N_STEPS_FOR_SCALE = 25
-CHANGE_OF_SCALE = 0.05  # of its logarithm, below which it has settled
+# Variances of the log odds that are tried, from the one in the middle uphill.
+SCALES = 10.0 ** np.arange(0.0, 4.1, 0.5)
+N_PARTS = 5
+N_DRAWS_FOR_SCALE = 12
+N_ROWS_FOR_SCALE = 2000
+# Of Newton's method, which stops where one more step would gain half of PRECISION, in nats of all rows together.
+MAX_STEPS = 100
+MAX_HALVINGS = 40
+PRECISION = 1e-6
 
 
 class CutPolicies(NamedTuple):
@@ -28,6 +38,8 @@ class CutPolicies(NamedTuple):
     base: np.ndarray  # of the base policy in each of these draws, (draws, U)
     chosen_log_odds: np.ndarray  # of the features of the chosen draw, (K, U)
     chosen_base: np.ndarray  # (U,)
+    means: np.ndarray  # how much of each feature the demonstrations show on average, as in `log_odds`, (sum of K,)
+    chosen_means: np.ndarray  # as in `chosen_log_odds`, (K,)
 
 
 class Rows(NamedTuple):
@@ -36,6 +48,18 @@ class Rows(NamedTuple):
     columns: np.ndarray  # (N, K + 1)
     actions: np.ndarray  # (N,), all known
     available: np.ndarray  # (N, U)
+
+    def take(self, which: np.ndarray) -> "Rows":
+        """Some of them."""
+        return Rows(*(part[which] for part in self))
+
+    def log_probabilities(self, log_odds: np.ndarray) -> np.ndarray:
+        """Of each action, by log odds (K + 1, U), (N, U)."""
+        return log_softmax(np.where(self.available, self.columns @ log_odds, -np.inf), axis=1)
+
+    def probabilities_of_actions(self, log_odds: np.ndarray) -> np.ndarray:
+        """Of the actions taken, (N,)."""
+        return np.exp(self.log_probabilities(log_odds)[np.arange(len(self.actions)), self.actions])
 
 
 def make_rows(amounts: np.ndarray, actions: np.ndarray, available: np.ndarray) -> Rows:
@@ -46,95 +70,147 @@ def make_rows(amounts: np.ndarray, actions: np.ndarray, available: np.ndarray) -
 
 
 def fit_log_odds(rows: Rows, scale: float, start: np.ndarray | None = None) -> np.ndarray:
-    """The most probable log odds (K + 1, U) under a Gaussian prior with this variance; the base policy comes first."""
-    n_columns, n_actions = rows.columns.shape[1], rows.available.shape[1]
-    taken = np.eye(n_actions)[rows.actions]
+    """The most probable log odds (K + 1, U) under a Gaussian prior with this variance; the base policy comes first.
 
-    def lose(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        log_odds = flat.reshape(n_columns, n_actions)
-        tallies = np.where(rows.available, rows.columns @ log_odds, -np.inf)
-        log_probabilities = log_softmax(tallies, axis=1)
-        loss = -log_probabilities[np.arange(len(taken)), rows.actions].sum() + 0.5 * np.vdot(flat, flat) / scale
-        slope = rows.columns.T @ (np.exp(log_probabilities) - taken) + log_odds / scale
-        return float(loss), slope.ravel()
+    By Newton's method: the loss is convex, and with the prior strictly so.
+    """
+    n_rows, n_columns, n_actions = len(rows.actions), rows.columns.shape[1], rows.available.shape[1]
+    chosen = np.arange(n_rows), rows.actions
+    log_odds = np.zeros((n_columns, n_actions)) if start is None else start
 
-    first = np.zeros((n_columns, n_actions)) if start is None else start
-    found = minimize(lose, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 1000, "maxcor": 30})
-    log_odds = found.x.reshape(n_columns, n_actions)
+    def lose(log_odds: np.ndarray) -> tuple[float, np.ndarray]:
+        log_probabilities = rows.log_probabilities(log_odds)
+        loss = 0.5 * float(np.vdot(log_odds, log_odds)) / scale - float(log_probabilities[chosen].sum())
+        return loss, np.exp(log_probabilities)
+
+    loss, probabilities = lose(log_odds)
+    for _ in range(MAX_STEPS):
+        slope = log_odds / scale + rows.columns.T @ probabilities
+        np.add.at(slope.T, rows.actions, -rows.columns)
+        step = solve(find_curvature(rows.columns, probabilities, scale), slope.T.ravel(), assume_a="pos")
+        gain = float(slope.T.ravel() @ step)  # twice what the step gains if the loss were a parabola
+        if gain < PRECISION:
+            break
+        step = step.reshape(n_actions, n_columns).T
+        for length in 0.5 ** np.arange(MAX_HALVINGS):
+            new = log_odds - length * step
+            new_loss, new_probabilities = lose(new)
+            if new_loss <= loss - 0.25 * length * gain:
+                break
+        else:
+            break  # no better point can be told apart from this one
+        log_odds, loss, probabilities = new, new_loss, new_probabilities
     return log_odds - log_odds.mean(axis=1, keepdims=True)
 
 
-def find_spread(rows: Rows, log_odds: np.ndarray, scale: float) -> float:
-    """Sum of the variances of the centred log odds around their mode, by the curvature there."""
-    n_columns, n_actions = log_odds.shape
-    tallies = np.where(rows.available, rows.columns @ log_odds, -np.inf)
-    probabilities = softmax(tallies, axis=1)
-    curvature = np.zeros((n_actions, n_columns, n_actions, n_columns))
-    for u in range(n_actions):
-        for v in range(u + 1):
-            weights = probabilities[:, u] * ((u == v) - probabilities[:, v])
-            block = rows.columns.T @ (weights[:, None] * rows.columns)
-            curvature[u, :, v] = curvature[v, :, u] = block
-    size = n_columns * n_actions
-    precision = curvature.reshape(size, size) + np.eye(size) / scale
-    # the common shift of a policy's log odds is no part of it, and has the prior's variance
-    return max(float(np.trace(np.linalg.inv(precision))) - n_columns * scale, 0.0)
+def find_curvature(columns: np.ndarray, probabilities: np.ndarray, scale: float) -> np.ndarray:
+    """Second derivatives of the loss, (U (K + 1), U (K + 1)), action by action."""
+    (n_rows, n_columns), n_actions = columns.shape, probabilities.shape[1]
+    weighted = (probabilities[:, :, None] * columns[:, None, :]).reshape(n_rows, n_actions * n_columns)
+    curvature = -(weighted.T @ weighted)
+    for action in range(n_actions):
+        block = slice(action * n_columns, (action + 1) * n_columns)
+        curvature[block, block] += columns.T @ weighted[:, block]
+    curvature.flat[:: len(curvature) + 1] += 1 / scale
+    return curvature
 
 
-def find_scale(rows: Rows, prior: tuple[float, float]) -> float:
-    """The variance of the log odds of highest evidence, by expectation and maximisation; `prior` is its own."""
-    shape, rate = prior
-    scale, log_odds = FIRST_SCALE, None
-    n_free = rows.columns.shape[1] * (rows.available.shape[1] - 1)
-    for _ in range(N_STEPS_FOR_SCALE):
-        log_odds = fit_log_odds(rows, scale, log_odds)
-        expected = float(np.vdot(log_odds, log_odds)) + find_spread(rows, log_odds, scale)
-        new = (2 * rate + expected) / (2 * shape + n_free)
-        has_settled = abs(np.log(new / scale)) < CHANGE_OF_SCALE
-        scale = new
-        if has_settled:
-            break
-    return scale
+def deal_out(actions: np.ndarray, n_parts: int) -> np.ndarray:
+    """Number of the part that each row is in, -1 for rows without an action; each action is dealt out evenly."""
+    parts = np.full(len(actions), -1)
+    order = np.random.default_rng(0).permutation(np.nonzero(actions >= 0)[0])
+    order = order[np.argsort(actions[order], kind="stable")]
+    parts[order] = np.arange(len(order)) % n_parts
+    return parts
+
+
+def find_scale(draws: list[Rows], n_jobs: int | None = None) -> float:
+    """The variance of the log odds with which the average over these draws best predicts actions held out."""
+    actions = draws[0].actions
+    parts = deal_out(actions, N_PARTS)
+    trials = [(draw, part) for draw in draws for part in range(min(N_PARTS, len(actions)))]
+    found = [np.zeros((draw.columns.shape[1], draw.available.shape[1])) for draw, _ in trials]
+    run = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
+
+    @cache
+    def judge(index: int) -> float:
+        # the log odds of the last scale that was tried are a good start
+        found[:] = run(
+            joblib.delayed(fit_log_odds)(draw.take(parts != part), SCALES[index], start)
+            for (draw, part), start in zip(trials, found, strict=True)
+        )
+        probabilities = np.zeros(len(actions))
+        for (draw, part), log_odds in zip(trials, found, strict=True):
+            probabilities[parts == part] += draw.take(parts == part).probabilities_of_actions(log_odds)
+        return float(np.log(np.maximum(probabilities / len(draws), np.finfo(float).tiny)).mean())
+
+    best = len(SCALES) // 2
+    for step in (1, -1):
+        while 0 <= best + step < len(SCALES) and judge(best + step) > judge(best):
+            best += step
+    return float(SCALES[best])
 
 
 def learn_cut_policies(
-    amounts: list[np.ndarray],
-    chosen_amounts: np.ndarray,
+    show: Callable[[Any], np.ndarray],
+    draws: Sequence[Any],
+    chosen: Any,
     actions: np.ndarray,
     available: np.ndarray,
-    prior: tuple[float, float],
     n_jobs: int | None = None,
+    on_progress: Callable[[int], None] = lambda n_done: None,
 ) -> CutPolicies:
     """Learn the policies for predictions.
 
     Parameters
     ----------
-    amounts : list of ndarray (N, K)
-        What each demonstration shows of the features of each draw.
-    chosen_amounts : ndarray (N, K)
-        The same for the chosen draw.
+    show : callable
+        What the demonstrations show of the features of a draw, (N, K).
+    draws : sequence
+        Those that predictions average over; whatever `show` takes.
+    chosen : object
+        The chosen draw.
     actions : ndarray (N,)
         Indices of actions, -1 where missing.
     available : ndarray (N, U)
         Which actions are available.
-    prior : pair
-        Of the variance of the log odds: inverse Gamma, shape and rate.
     n_jobs : int or None, default=None
         Threads.
+    on_progress : callable
+        Told how many draws are done.
 
     Returns
     -------
     CutPolicies
     """
-    rows = [make_rows(one, actions, available) for one in [chosen_amounts, *amounts]]
-    some = rows[:: max(1, len(rows) // N_DRAWS_FOR_SCALE)][:N_DRAWS_FOR_SCALE]
-    run = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
-    scales = run(joblib.delayed(find_scale)(one, prior) for one in some)
-    scale = float(np.exp(np.mean(np.log(scales))))
-    found = run(joblib.delayed(fit_log_odds)(one, scale) for one in rows)
+    few = spread_out(int(np.sum(actions >= 0)), N_ROWS_FOR_SCALE)
+    judged = [make_rows(show(draws[i]), actions, available) for i in spread_out(len(draws), N_DRAWS_FOR_SCALE)]
+    scale = find_scale([rows.take(few) for rows in judged], n_jobs)
+
+    def learn(draw: Any) -> tuple[np.ndarray, np.ndarray]:
+        amounts = show(draw)
+        return fit_log_odds(make_rows(amounts, actions, available), scale), amounts.mean(axis=0)
+
+    tasks = (joblib.delayed(learn)(draw) for draw in draws)
+    found, means = [], []
+    # one draw at a time: what millions of rows show of all of them would not fit into memory
+    for log_odds, mean in joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks):
+        found.append(log_odds)
+        means.append(mean)
+        on_progress(len(found))
+    amounts = show(chosen)
+    rows = make_rows(amounts, actions, available)
+    found_for_chosen = fit_log_odds(rows, find_scale([rows.take(few)], n_jobs))
     return CutPolicies(
-        log_odds=np.concatenate([one[1:] for one in found[1:]]),
-        base=np.stack([one[0] for one in found[1:]]),
-        chosen_log_odds=found[0][1:],
-        chosen_base=found[0][0],
+        log_odds=np.concatenate([one[1:] for one in found]),
+        base=np.stack([one[0] for one in found]),
+        chosen_log_odds=found_for_chosen[1:],
+        chosen_base=found_for_chosen[0],
+        means=np.concatenate(means),
+        chosen_means=amounts.mean(axis=0),
     )
+
+
+def spread_out(n_all: int, n_most: int) -> np.ndarray:
+    """At most so many indices, evenly spread."""
+    return np.unique(np.linspace(0, n_all - 1, min(n_all, n_most)).round().astype(int))

@@ -7,7 +7,7 @@ not depend on which other rows are asked for.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,10 +16,11 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
-from whyact.cut_policies import CutPolicies
+from whyact.cut_policies import CutPolicies, learn_cut_policies
 from whyact.errors import DamagedFileError
 from whyact.model import State, Target, center_log_odds
 from whyact.posterior import DrawId, Posterior
+from whyact.progress import open_bar
 
 if TYPE_CHECKING:
     from whyact.sampler.new_rows import FlatDraws, Rounds
@@ -325,13 +326,28 @@ class ProductPredictor(Predictor):
             voices=draws.voices._replace(log_odds=self.cut.chosen_log_odds, base=self.cut.chosen_base[None])
         )
 
-    def with_cut(self, cut: CutPolicies) -> "ProductPredictor":
-        """The same, with policies for predictions."""
+    def learn(
+        self,
+        observations: np.ndarray,
+        actions: np.ndarray,
+        available: np.ndarray | None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> "ProductPredictor":
+        """The same, with policies for predictions that are learned from these rows; action -1 where missing."""
+        draws = spread_over_chains(self.posterior, self.max_draws)
+        chosen = self.posterior.chosen_on_average
+        if available is None:
+            available = np.ones((len(actions), self.target.n_actions), bool)
+        text = "policies for predictions"
+        # from many threads at once BLAS would only be slower, and the rounding would depend on their number
+        with single_threaded_blas(), open_bar(verbose, len(draws), "draws", text) as show:
+            cut = learn_cut_policies(
+                partial(self.find_amounts, observations), draws, chosen, actions, available, n_jobs,
+                lambda n_done: show(n_done, text),
+            )  # fmt: skip
         return ProductPredictor(self.posterior, self.target, self.max_draws, self.seed, cut)
 
-    def find_amounts(self, observations: np.ndarray, n_jobs: int | None = None) -> tuple[list[np.ndarray], np.ndarray]:
-        """What rows show of the features of each draw, and of the chosen one, (N, K) each."""
-        _, rounds = self.record(observations, n_jobs=n_jobs)
-        amounts = [rounds.substates[:, 0, first:last] for first, last in pairwise(self.many_draws.splits.tolist())]
-        chosen = self.predict(observations, one_draw=True, maximise=True, n_jobs=n_jobs)
-        return amounts, chosen.substates
+    def find_amounts(self, observations: np.ndarray, state: State) -> np.ndarray:
+        """What rows show of the features of a draw, (N, K)."""
+        return self._run(observations, self.flatten([state]), 0, None, keep_substates=True)[0].substates

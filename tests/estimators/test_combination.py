@@ -7,7 +7,8 @@ from sklearn.exceptions import NotFittedError
 
 from tests.support.plain import PLAIN
 from whyact import FeaturePolicyClassifier
-from whyact.estimators.choose_combination import N_PARTS, deal_out
+from whyact.cut_policies import deal_out
+from whyact.estimators.choose_combination import N_PARTS
 from whyact.scaling import columns_differ
 from whyact.simulation import draw_ground_truth
 
@@ -82,7 +83,7 @@ def test_with_too_few_actions_the_mixture_is_taken():
 
 def test_actions_are_dealt_out_evenly():
     actions = np.array([0] * 9 + [1] * 7 + [-1] * 4)
-    parts = deal_out(actions, np.nonzero(actions >= 0)[0])
+    parts = deal_out(actions, N_PARTS)
     assert (parts[16:] == -1).all()
     for action in (0, 1):
         counts = np.bincount(parts[actions == action], minlength=N_PARTS)

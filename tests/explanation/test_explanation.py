@@ -21,7 +21,7 @@ from whyact.explanation.counterfactual import ROUNDING, Counterfactual, find_cou
 from whyact.explanation.rows import find_nearest
 from whyact.explanation.terms import find_log_odds, find_terms
 from whyact.explanation.text import Explanations, say_change, say_times
-from whyact.explanation.voices import align_policies
+from whyact.explanation.voices import align_policies, find_times, find_usual_policy
 from whyact.intervals import Interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
@@ -548,32 +548,44 @@ def test_the_description_says_how_policies_are_combined_and_why(restless, multip
     learned = restless["auto"]
     assert f"; decisiveness {learned.decisiveness_:.3g} (learned).\n" in str(learned)
     text = str(multiplied)
-    best = int(multiplied.base_policy_.argmax())
+    usual = find_usual_policy(multiplied)
+    best = int(usual.argmax())
     assert "\nPolicies are multiplied (product), as asked.\n" in text
-    assert f"no feature is present: {multiplied.classes_[best]} with {multiplied.base_policy_[best]:.2f}." in text
+    assert f"usual amount of every feature: {multiplied.classes_[best]} with {usual[best]:.2f}." in text
     assert re.search(r"times more likely and .* times less likely than without it; in \d+% of the rows", text)
     chosen = copy.copy(multiplied)
     chosen.combination_scores_ = {"mixture": -0.741, "product": -0.613}
     assert "(product): on hidden actions its log score was -0.61, the mixture's -0.74.\n" in str(chosen)
+    kept = copy.copy(restless[10.0])
+    kept.combination_scores_ = {"mixture": -0.13, "product": -0.11}
+    assert "score was -0.13, the product's -0.11, which is not clearly better; decisiveness" in str(kept)
     few = FeaturePolicyClassifier(**QUICK | {"combination": "auto"}).fit(demo.X[:12], demo.y[:12])
     assert "Policies are mixed (mixture), as there are too few actions to compare by;" in str(few)
     nothing = FeaturePolicyClassifier(**QUICK).fit(demo.X[:80])
     assert "Policies" not in str(nothing)
 
 
-def test_policies_of_a_product_are_those_that_predict(multiplied, fitted):
-    policies = align_policies(multiplied)
-    assert np.array_equal(policies.value, multiplied.policies_)
+def test_policies_of_a_product_are_told_with_everything_else_as_usual(multiplied, fitted):
+    policies, times = align_policies(multiplied), find_times(multiplied)
     assert np.all(policies.low <= policies.high)
-    assert not np.array_equal(policies.low, multiplied.posterior_.aligned.policies.low)  # what was sampled
-    draws, labels = multiplied._predictor.many_draws, multiplied._predictor.labels
-    in_draws = [
-        softmax(draws.voices.base[i] + draws.voices.log_odds[row])
-        for i, (first, last) in enumerate(pairwise(draws.splits))
-        for row in range(first, last)
-        if labels[row] == 0
-    ]
-    assert np.allclose(policies.low[0], np.quantile(in_draws, 0.05, axis=0))
+    assert np.allclose(policies.value.sum(axis=1), 1.0)
+    draws, labels, cut = multiplied._predictor.many_draws, multiplied._predictor.labels, multiplied._result.cut
+    told = {"with": [], "without": []}
+    usual = []
+    for i, (first, last) in enumerate(pairwise(draws.splits)):
+        log_odds, base = draws.voices.log_odds[first:last], draws.voices.base[i]
+        usual.append(softmax(base + cut.means[first:last] @ log_odds))
+        for row in np.nonzero(labels[first:last] == 0)[0]:
+            for name, amount in (("with", 1.0), ("without", 0.0)):
+                amounts = cut.means[first:last].copy()
+                amounts[row] = amount
+                told[name].append(softmax(base + amounts @ log_odds))
+    assert np.allclose(policies.value[0], np.mean(told["with"], axis=0))
+    assert np.allclose(policies.low[0], np.quantile(told["with"], 0.05, axis=0))
+    assert np.allclose(times[0], np.mean(told["with"], axis=0) / np.mean(told["without"], axis=0))
+    assert np.allclose(find_usual_policy(multiplied), np.mean(usual, axis=0))
+    shown = multiplied.judge_demonstrations(prediction="map").substates
+    assert np.allclose(cut.chosen_means, shown.mean(axis=0))
     assert align_policies(fitted) is fitted.posterior_.aligned.policies
 
 

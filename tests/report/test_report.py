@@ -12,6 +12,7 @@ import pytest
 from tests.support.stand_in import make_model
 from whyact import FeaturePolicyClassifier
 from whyact.comparison.scoring import calibration_error
+from whyact.explanation.voices import align_policies, find_times, find_usual_policy
 from whyact.prediction import Prediction
 from whyact.report import render, summarise, write_report
 from whyact.report.drawings import number_ticks, png_address
@@ -254,19 +255,19 @@ def test_the_page_says_how_features_act_together():
     text = Page(render(summary)).text
     assert "Features multiply" in text
     assert "its log score was -0.61, that of sharing the decision -0.74" in text
-    assert "What the teacher does anyway" in text
-    assert "Compared with no feature at all" in text
+    assert summary["fit"]["usual_policy"] == find_usual_policy(model).tolist()
+    assert "With as much of every feature as there is on average" in text
+    assert "Compared with none of it" in text
     assert "log odds" not in text.partition('"use strict"')[0]
 
 
 def test_a_product_shows_the_policies_that_predict():
     model = make_model(combination="product")
     summary = summarise(model)
+    policies, times = align_policies(model), find_times(model)
     for k, feature in enumerate(summary["features"]):
-        assert [value["mean"] for value in feature["policy"]] == model.policies_[k].tolist()
-        np.testing.assert_allclose(
-            [value["times"] for value in feature["policy"]], model.policies_[k] / model.base_policy_
-        )
+        assert [value["mean"] for value in feature["policy"]] == policies.value[k].tolist()
+        assert [value["times"] for value in feature["policy"]] == times[k].tolist()
     explorer, cut = summary["explorer"], model._result.cut
     assert explorer["combination"] == "product"
     assert explorer["policies"] == []

@@ -336,7 +336,8 @@ def say_combination(model: "FeaturePolicyClassifier") -> str:
     scores = getattr(model, "combination_scores_", None)
     if scores is not None:
         listed = ", ".join(f"{name} {score:.3f}" for name, score in scores.items())
-        reason = f"the better one at predicting hidden actions (log score: {listed})"
+        verdict = "the better one" if scores[model.combination_] == max(scores.values()) else "not clearly worse"
+        reason = f"{verdict} at predicting hidden actions (log score: {listed})"
     elif model.combination == "auto":
         reason = "as published" if model.sampler != "exact" else "too few actions to choose by"
     else:

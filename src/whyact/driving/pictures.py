@@ -23,7 +23,7 @@ from whyact.driving.labels import (
 )
 from whyact.driving.traffic import TrafficGrid
 from whyact.errors import ArgumentError
-from whyact.explanation.voices import find_usual_policies
+from whyact.explanation.voices import align_policies
 from whyact.plotting import ACCENT, COLOURS, draw_policy
 
 if TYPE_CHECKING:
@@ -376,7 +376,7 @@ def plot_traffic_features(model: "FeaturePolicyClassifier", grid: TrafficGrid, t
     aligned = model.posterior_.aligned
     images = aligned.features.value.reshape(-1, *grid.image_shape)
     shares = np.mean(model.substates_ > 0, axis=0)
-    said = find_usual_policies(model)
+    said = align_policies(model)
     policies = said.value
     order = sorted(range(len(images)), key=lambda k: (policies[k].argmax(), -policies[k].max()))
     n_lines = max(1, -(-len(images) // PER_LINE))

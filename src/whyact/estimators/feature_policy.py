@@ -12,7 +12,6 @@ from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from whyact.cut_policies import learn_cut_policies
 from whyact.errors import ChainsDisagreeWarning
 from whyact.estimators.base import CHAIN_CONSTRAINTS
 from whyact.estimators.callbacks import with_callbacks
@@ -361,15 +360,8 @@ class FeaturePolicyClassifier(FeatureLearner):
             return result
         posterior = self._summarise(result)
         predictor = ProductPredictor(posterior, result.target, self.max_prediction_draws, result.prediction_seed, None)
-        available = np.ones((len(result.actions), len(result.classes)), bool)
-        cut = learn_cut_policies(
-            *predictor.find_amounts(result.observations, self.n_jobs),
-            result.actions,
-            available if result.available is None else result.available,
-            (result.target.policy_scale_shape, result.target.policy_scale_rate),
-            self.n_jobs,
-        )
-        return replace(result, cut=cut)
+        learned = predictor.learn(result.observations, result.actions, result.available, self.n_jobs, self.verbose)
+        return replace(result, cut=learned.cut)
 
     def _make_predictor(self, result: FitResult) -> Predictor:
         if result.target.combination != PRODUCT:

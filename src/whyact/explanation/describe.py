@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from whyact.explanation.text import WORTH_TIMES, say_factor
-from whyact.explanation.voices import align_policies, is_learned
+from whyact.explanation.voices import align_policies, find_times, find_usual_policy, is_learned, is_product
 from whyact.intervals import Interval
 
 # Entries below this share of the strongest one are not worth naming.
@@ -43,10 +43,11 @@ def describe(model: Any, *, column_names: Sequence[str] | None = None, n_entries
     aligned = model.posterior_.aligned
     lines = [say_how_many(model, "feature"), *say_combination(model)]
     policies = align_policies(model)
+    times = find_times(model) if is_product(model) else None
     for k in range(model.n_components_):
         lines.append(f"  feature {k}: {say_looks(aligned.features.value[k], names, n_entries)}")
         rows = np.mean(model.substates_[:, k] > 0)
-        policy = say_policy(model, k, policies) + say_pull(model, k)
+        policy = say_policy(model, k, policies) + ("" if times is None else say_pull(model, times[k]))
         lines.append(f"    -> {policy}in {rows:.0%} of the rows, found in {aligned.presence[k]:.0%} of the draws")
     lines.append(model.posterior_.agreement())
     return "\n".join(lines)
@@ -104,8 +105,7 @@ def say_policy(model: Any, k: int, policies: Interval | None = None) -> str:
     policies = aligned.policies if policies is None else policies
     best = int(np.argmax(policies.value[k]))
     mean, low, high = (numbers[k, best] for numbers in policies)
-    is_product = getattr(model, "combination_", "mixture") == "product"
-    level = f"{aligned.interval:.0%} {'of the draws' if is_product else 'interval'}"
+    level = f"{aligned.interval:.0%} {'of the draws' if is_product(model) else 'interval'}"
     return f"{model.classes_[best]} with {mean:.2f} ({level} {low:.2f} to {high:.2f}); "
 
 
@@ -113,11 +113,13 @@ def say_combination(model: Any) -> list[str]:
     """How the policies of the features in a row are combined, and why; what the teacher does without any."""
     if not len(model.classes_):
         return []
-    if model.combination_ == "product":
-        best = int(np.argmax(model.base_policy_))
+    if is_product(model):
+        usual = find_usual_policy(model)
+        best = int(np.argmax(usual))
         return [
             f"Policies are multiplied (product){say_why(model)}.",
-            f"Where no feature is present: {model.classes_[best]} with {model.base_policy_[best]:.2f}.",
+            f"With the usual amount of every feature: {model.classes_[best]} with {usual[best]:.2f}. What follows is "
+            "for all of a feature, and the usual amount of the others.",
         ]
     learned = "learned" if is_learned(model) else "as set"
     return [f"Policies are mixed (mixture){say_why(model)}; decisiveness {model.decisiveness_:.3g} ({learned})."]
@@ -129,22 +131,20 @@ def say_why(model: Any) -> str:
     if scores is not None:
         (other,) = set(scores) - {model.combination_}
         own, others = scores[model.combination_], scores[other]
-        return f": on hidden actions its log score was {own:.2f}, the {other}'s {others:.2f}"
+        told = f": on hidden actions its log score was {own:.2f}, the {other}'s {others:.2f}"
+        return told if own > others else f"{told}, which is not clearly better"
     parameters = model._result.parameters
     if parameters.get("combination") != "auto":
         return ", as asked"
     return ", as published" if parameters.get("sampler") != "exact" else ", as there are too few actions to compare by"
 
 
-def say_pull(model: Any, k: int) -> str:
+def say_pull(model: Any, times: np.ndarray) -> str:
     """Of a product: which actions a feature makes most likely and most unlikely where it is full, by which factor."""
-    if not len(model.classes_) or model.combination_ != "product":
-        return ""
-    factors = model.policies_[k] / model.base_policy_
-    most, least = int(np.argmax(factors)), int(np.argmin(factors))
+    most, least = int(np.argmax(times)), int(np.argmin(times))
     told = []
-    if factors[most] >= WORTH_TIMES:
-        told.append(f"{model.classes_[most]} {say_factor(factors[most])} times more likely")
-    if factors[least] <= 1 / WORTH_TIMES:
-        told.append(f"{model.classes_[least]} {say_factor(1 / factors[least])} times less likely")
+    if times[most] >= WORTH_TIMES:
+        told.append(f"{model.classes_[most]} {say_factor(times[most])} times more likely")
+    if times[least] <= 1 / WORTH_TIMES:
+        told.append(f"{model.classes_[least]} {say_factor(1 / times[least])} times less likely")
     return f"{' and '.join(told)} than without it; " if told else ""

@@ -1,5 +1,6 @@
 """What the features of a fitted model say about actions, as predictions hear it."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,59 +30,62 @@ def is_learned(model: Any) -> bool:
     return bool(model.combination_ == "mixture" and model._result.target.decisiveness == LEARNED)
 
 
+def is_product(model: Any) -> bool:
+    """Whether a model has policies, and multiplies them."""
+    return bool(len(model.classes_)) and getattr(model, "combination_", "mixture") == "product"
+
+
 def align_policies(model: Any) -> Interval:
-    """What each feature makes the teacher do where it is alone and full, with the interval over draws, (K, U).
+    """What each feature makes the teacher do where it is full, with the interval over the draws that hold it, (K, U).
 
-    Of a mixture, the mean and interval over the draws that hold the feature (`Posterior.aligned`). Of a product, the
-    policies that predictions use: those of the chosen draw (`policies_`), with the interval over the draws that
-    predictions average over and that hold the feature. Each of these draws has one best estimate of the policies, so
-    this interval tells how far draws differ; it is narrower than what is unknown.
+    Of a mixture, where it is alone (`Posterior.aligned`). Of a product, where everything else is as usual: a row
+    without any other feature may be far from all that was seen. These are the policies that predictions use; each draw
+    has one best estimate of them, so the interval tells how far draws differ, and is narrower than what is unknown.
     """
-    aligned = model.posterior_.aligned
-    if getattr(model, "combination_", "mixture") != "product":
-        return aligned.policies
-    predictor = model._predictor
-    draws, labels = predictor.many_draws, predictor.labels
-    bases = np.repeat(draws.voices.base, np.diff(draws.splits), axis=0)
-    alone = softmax(draws.voices.log_odds + bases, axis=1)
-    summary = Interval(model.policies_, model.policies_.copy(), model.policies_.copy())
-    for k in range(model.n_components_):
-        rows = alone[labels == k]
-        if len(rows):  # a feature that no other draw holds has no interval but itself
-            _, summary.low[k], summary.high[k] = quantile_interval(rows, aligned.interval, None)
-    return summary
-
-
-def find_usual_policies(model: Any) -> Interval:
-    """What the teacher does where a feature is full and everything else is as usual, with the interval, (K, U).
-
-    For pictures. Of a mixture, what the feature does alone. Of a product, in which a row without any other feature may
-    be far from all that was seen, the other features are at their means over the demonstrations.
-    """
-    if getattr(model, "combination_", "mixture") != "product":
+    if not is_product(model):
         return model.posterior_.aligned.policies
+    return find_usual_policies(model, 1.0)
+
+
+def find_times(model: Any) -> np.ndarray:
+    """Of a product: how many times as probable each action is with a feature as without it, (K, U).
+
+    The feature is full, and everything else as usual.
+    """
+    return find_usual_policies(model, 1.0).value / find_usual_policies(model, 0.0).value
+
+
+def find_usual_policy(model: Any) -> np.ndarray:
+    """Of a product: what the teacher does where everything is as usual, the average over draws, (U,)."""
+    voices, cut, splits = model._predictor.many_draws.voices, model._predictor.cut, model._predictor.many_draws.splits
+    usual = [
+        softmax(base + cut.means[first:last] @ voices.log_odds[first:last])
+        for base, (first, last) in zip(voices.base, pairwise(splits), strict=True)
+    ]
+    return np.mean(usual, axis=0)
+
+
+def find_usual_policies(model: Any, amount: float) -> Interval:
+    """What the teacher does with this much of a feature, and as much as usual of all others, (K, U)."""
     predictor = model._predictor
-    draws, labels = predictor.many_draws, predictor.labels
-    amounts, chosen = predictor.find_amounts(model.observations_, model.n_jobs)
-    voices = find_chosen_voices(model.posterior_.chosen, predictor.cut)
-    value = say_usual(chosen, voices.log_odds, voices.base)
-    usual = np.concatenate(
+    voices, cut, splits, labels = (
+        predictor.many_draws.voices, predictor.cut, predictor.many_draws.splits, predictor.labels
+    )  # fmt: skip
+    of_draws = np.concatenate(
         [
-            say_usual(shown, draws.voices.log_odds[first:last], base)
-            for shown, first, last, base in zip(
-                amounts, draws.splits[:-1], draws.splits[1:], draws.voices.base, strict=True
-            )
+            say_usual(cut.means[first:last], voices.log_odds[first:last], base, amount)
+            for base, (first, last) in zip(voices.base, pairwise(splits), strict=True)
         ]
     )
+    value = say_usual(cut.chosen_means, cut.chosen_log_odds, cut.chosen_base, amount)
     summary = Interval(value, value.copy(), value.copy())
     for k in range(len(value)):
-        rows = usual[labels == k]
-        if len(rows):
+        rows = of_draws[labels == k]
+        if len(rows):  # a feature that no other draw holds has no interval but itself
             summary.value[k], summary.low[k], summary.high[k] = quantile_interval(rows, 0.9, rows.mean(axis=0))
     return summary
 
 
-def say_usual(amounts: np.ndarray, log_odds: np.ndarray, base: np.ndarray) -> np.ndarray:
-    """Probabilities (K, U) with each feature full in turn, and the others at the means of their amounts (N, K)."""
-    means = amounts.mean(axis=0)
-    return softmax(base + means @ log_odds + (1.0 - means)[:, None] * log_odds, axis=1)
+def say_usual(means: np.ndarray, log_odds: np.ndarray, base: np.ndarray, amount: float) -> np.ndarray:
+    """Probabilities (K, U) with this much of each feature in turn, and the others at their means (K,)."""
+    return softmax(base + means @ log_odds + (amount - means)[:, None] * log_odds, axis=1)

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
 from whyact.explanation.describe import WORTH_NAMING
-from whyact.explanation.voices import align_policies, is_learned
+from whyact.explanation.voices import align_policies, find_times, find_usual_policy, is_learned, is_product
 from whyact.intervals import Interval
 from whyact.posterior import DIAGNOSED, R_HAT_LIMIT, Posterior
 from whyact.report.explorer import pack_explorer
@@ -143,6 +143,7 @@ def summarise_features(model: FeaturePolicyClassifier, layout: Layout, columns: 
     n_folded = min(N_FOLDED, N_FOLDED_OF_ALL // max(n_features, 1)) if layout.kind == "bars" else 0
     max_panels = max(2, min(N_PANELS, N_PANELS_OF_ALL // max(n_features, 1)))
     policies = align_policies(model)
+    times = find_times(model) if is_product(model) else None
     return [
         {
             "index": k,
@@ -151,7 +152,7 @@ def summarise_features(model: FeaturePolicyClassifier, layout: Layout, columns: 
             **summarise_entries(model.posterior_.aligned.features, k, columns, N_ENTRIES + n_folded),
             "n_panels": len(layout.panels),
             "panels": summarise_panels(model.posterior_.aligned.features, k, layout, max_panels),
-            "policy": summarise_policy(model, policies, k),
+            "policy": summarise_policy(model, policies, times, k),
         }
         for k in range(n_features)
     ]
@@ -204,16 +205,17 @@ def shorten_curve(values: np.ndarray) -> np.ndarray:
     return np.add.reduceat(values, starts) / np.diff(np.append(starts, len(values)))
 
 
-def summarise_policy(model: FeaturePolicyClassifier, policies: Interval, k: int) -> list[Plain]:
-    """Probability of each action when only this feature is present, with its interval; empty without actions.
+def summarise_policy(
+    model: FeaturePolicyClassifier, policies: Interval, times: np.ndarray | None, k: int
+) -> list[Plain]:
+    """Probability of each action with this feature in full, with its interval; empty without actions.
 
     With policies that are multiplied also `times`: how many times as probable it is as without the feature.
     """
-    values = [{"action": u, **estimate(policies, (k, u)), "times": None} for u in range(len(model.classes_))]
-    if model.combination_ == "product":
-        for u, value in enumerate(values):
-            value["times"] = to_number(model.policies_[k, u] / model.base_policy_[u])
-    return values
+    return [
+        {"action": u, **estimate(policies, (k, u)), "times": None if times is None else to_number(times[k, u])}
+        for u in range(len(model.classes_))
+    ]
 
 
 def estimate(summary: Interval, place: tuple[int, int]) -> Plain:
@@ -283,6 +285,7 @@ def summarise_combination(model: FeaturePolicyClassifier) -> Plain:
         "decisiveness": float(model.decisiveness_),
         "is_decisiveness_learned": is_learned(model),
         "base_policy": to_numbers(getattr(model, "base_policy_", [])),
+        "usual_policy": to_numbers(find_usual_policy(model)) if is_product(model) else None,
     }
 
 

@@ -209,9 +209,11 @@ def say_choice(fit: Plain) -> list[str]:
         return []
     ways = {"mixture": "sharing the decision", "product": "multiplying"}
     (other,) = set(scores) - {fit["combination"]}
+    own, others = scores[fit["combination"]], scores[other]
+    why = "it predicted actions better" if own > others else f"{ways[other]} did not clearly better predict actions"
     return [
-        f"This was chosen because it predicted actions better that were hidden for a trial: its log score was "
-        f"{scores[fit['combination']]:.2f}, that of {ways[other]} {scores[other]:.2f} (0 is perfect)."
+        f"This was chosen because {why} that were hidden for a trial: its log score was {own:.2f}, that of "
+        f"{ways[other]} {others:.2f} (0 is perfect)."
     ]
 
 

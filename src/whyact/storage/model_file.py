@@ -221,12 +221,12 @@ def encode_cut(result: FitResult) -> dict[str, Group]:
     """The policies that predictions use, if they are not those of the draws."""
     if result.cut is None:
         return {}
-    axes = (("feature", "action"), ("draw", "action"), ("chosen", "action"), ("action",))
+    axes = (("feature", "action"), ("draw", "action"), ("chosen", "action"), ("action",), ("feature",), ("chosen",))
     variables = {
         name: Variable(dimensions, values)
         for name, dimensions, values in zip(result.cut._fields, axes, result.cut, strict=True)
     }
-    return {"prediction": Group(variables, {"comment": "log odds, centred over the actions"})}
+    return {"prediction": Group(variables, {"comment": "log odds, centred over the actions; mean amounts"})}
 
 
 def encode_run_end(end: RunEnd) -> dict[str, Group]:
@@ -298,12 +298,21 @@ def decode_cut(groups: dict[str, Group], n_actions: int) -> CutPolicies | None:
     """The policies that predictions use; whether they match the draws is checked where these are picked."""
     if "prediction" not in groups:
         return None
-    log_odds, base, chosen = (take(groups["prediction"], name, 2, "f") for name in CutPolicies._fields[:3])
-    chosen_base = take(groups["prediction"], "chosen_base", 1, "f")
+    group = groups["prediction"]
+    log_odds, base, chosen = (take(group, name, 2, "f") for name in CutPolicies._fields[:3])
+    chosen_base = take(group, "chosen_base", 1, "f")
     for values in (log_odds, base, chosen, chosen_base):
         demand(values.dtype == np.float64 and values.shape[-1] == n_actions, "'prediction' does not match 'action'")
         demand((np.abs(values) < LARGEST_LOG_ODDS).all(), "'prediction' does not hold log odds")
-    return CutPolicies(log_odds, base, chosen, chosen_base)
+    # the first files with this group had no means: to them, usual means that nothing else is there
+    means, chosen_means = (
+        take(group, name, 1, "f") if name in group.variables else np.zeros(len(odds))
+        for name, odds in (("means", log_odds), ("chosen_means", chosen))
+    )
+    demand((len(means), len(chosen_means)) == (len(log_odds), len(chosen)), "'prediction' does not match itself")
+    for values in (means, chosen_means):
+        demand(values.dtype == np.float64 and ((values >= 0) & (values <= 1)).all(), "'prediction' has wrong means")
+    return CutPolicies(log_odds, base, chosen, chosen_base, means, chosen_means)
 
 
 def decode_choice(about: dict[str, Any]) -> dict[str, float] | None:
