@@ -8,7 +8,8 @@ from sklearn.exceptions import NotFittedError
 from tests.support.plain import PLAIN
 from whyact import FeaturePolicyClassifier
 from whyact.cut_policies import deal_out
-from whyact.estimators.choose_combination import N_PARTS
+from whyact.estimators.choose_combination import MOST_ROWS, N_PARTS, find_length, take_some
+from whyact.estimators.inputs import CheckedInput
 from whyact.scaling import columns_differ
 from whyact.simulation import draw_ground_truth
 
@@ -22,6 +23,13 @@ def draw_vetoes(rng, n_rows=240, sharpness=5.0):
     X = substates @ np.kron(np.eye(3), np.ones(3)) + 0.05 * rng.standard_normal((n_rows, 9))
     log_odds = sharpness * substates @ np.array([1.0, 1.0, -3.0])
     return X, (rng.random(n_rows) < 1 / (1 + np.exp(-log_odds))).astype(int)
+
+
+def draw_thresholds(rng, n_rows=240):
+    """The action depends on whether there is much of the first feature, and a mixture hears its share only."""
+    substates = rng.random((n_rows, 2)) * (rng.random((n_rows, 2)) < 0.9)
+    X = substates @ np.kron(np.eye(2), np.ones(3)) + 0.05 * rng.standard_normal((n_rows, 6))
+    return X, (rng.random(n_rows) < 1 / (1 + np.exp(-20.0 * (substates[:, 0] - 0.4)))).astype(int)
 
 
 @pytest.fixture(scope="module")
@@ -60,25 +68,48 @@ def test_a_product_predicts_row_by_row(product):
     assert judged.familiarity[0] == 0.0
 
 
-@pytest.mark.parametrize("kind", ["veto", "mixture"])
+@pytest.mark.parametrize("kind", ["threshold", "mixture"])
 def test_the_default_takes_what_predicts_better(kind):
-    if kind == "veto":
-        X, y = draw_vetoes(np.random.default_rng(3), 200, sharpness=20.0)
+    if kind == "threshold":
+        X, y = draw_thresholds(np.random.default_rng(3), 200)
     else:
         truth = draw_ground_truth(np.random.default_rng(3), 6, 25)
         X, y = truth.train
-    model = FeaturePolicyClassifier(**QUICK).fit(X, y)
-    assert model.combination_ == ("product" if kind == "veto" else "mixture")
+    model = FeaturePolicyClassifier(**QUICK | {"n_burn_in": 1200, "n_draws": 300, "n_chains": 4}).fit(X, y)
+    assert model.combination_ == ("product" if kind == "threshold" else "mixture")
     assert set(model.combination_scores_) == {"mixture", "product"}
     assert not hasattr(model.set_params(combination="mixture").fit(X, y), "combination_scores_")
 
 
-def test_with_too_few_actions_the_mixture_is_taken():
+@pytest.mark.parametrize("is_table", [False, True])
+def test_what_cannot_be_told_apart_follows_the_kind_of_data(is_table):
+    """With too few actions to compare, and with actions that nothing can predict."""
     X, y = draw_vetoes(np.random.default_rng(4), 60)
+    usual = "product" if is_table else "mixture"
+    options = QUICK | {"scale_columns": is_table}
     few = [label if i < 12 else None for i, label in enumerate(y.tolist())]
-    model = FeaturePolicyClassifier(**QUICK).fit(X, few)
-    assert model.combination_ == "mixture"
+    model = FeaturePolicyClassifier(**options).fit(X, few)
+    assert model.combination_ == usual
     assert not hasattr(model, "combination_scores_")
+    at_random = np.random.default_rng(0).integers(2, size=60)
+    assert FeaturePolicyClassifier(**options).fit(X, at_random).combination_ == usual
+
+
+def test_trials_take_a_quarter_of_the_sweeps():
+    default = FeaturePolicyClassifier()
+    assert find_length(default) == {
+        "n_burn_in": 600, "n_draws": 150, "n_chains": 1, "thin": 10, "max_prediction_draws": 15
+    }  # fmt: skip
+    short = find_length(FeaturePolicyClassifier(n_burn_in=10, n_draws=5, n_chains=1))
+    assert short["n_draws"] == 15  # an average needs some
+    assert short["thin"] == 1
+
+
+def test_of_many_rows_some_are_tried():
+    given = CheckedInput(np.zeros((5000, 2)), None, np.arange(2), np.where(np.arange(5000) % 10, -1, 1))
+    some = take_some(given)
+    assert len(some.observations) == len(some.actions) == MOST_ROWS
+    assert np.sum(some.actions >= 0) == 500  # all that have an action
 
 
 def test_actions_are_dealt_out_evenly():

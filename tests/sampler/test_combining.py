@@ -213,20 +213,33 @@ def test_learned_decisiveness_is_never_plain():
 # --- acceptance ----------------------------------------------------------------------------------------------
 
 
+def make_pair(log_odds_before, log_odds_after):
+    """What `is_accepted` is given about a row of two actions of which the second is taken, by its log odds."""
+    target = make_target(Priors(), n_actions=2, n_dimensions=1, combination="product")
+    data = make_demonstrations(np.zeros((1, 1)), [1])
+    votes = find_votes(np.full((1, 2), 0.5), np.full(2, 0.5), 1.0, target)
+    tallies = [np.array([-0.5, 0.5]) * log_odds for log_odds in (log_odds_before, log_odds_after)]
+    inverses = [inverse_probability(tally, 0, 1, votes, data) for tally in tallies]
+    return (*inverses, *tallies, 0, 1, votes, data)
+
+
 @pytest.mark.parametrize("action_weight", [0.0, 0.4, 1.0, 2.5])
-def test_a_proposal_is_accepted_as_often_as_the_action_wants(action_weight):
+@pytest.mark.parametrize("shift", [0.0, -2000.0])  # also where the inverse probability overflows
+def test_a_proposal_is_accepted_as_often_as_the_action_wants(action_weight, shift):
     rng = np.random.default_rng(0)
-    for before, after in [(2.0, 3.0), (3.0, 2.0), (1.0, 1.0), (1.5, 40.0)]:
-        n_accepted = sum(is_accepted(rng, before, after, action_weight) for _ in range(20_000))
-        expected = min(1.0, (before / after) ** action_weight)
+    for before, after in [(0.1, -0.3), (-0.3, 0.1), (0.2, 0.2), (1.0, -2.0)]:
+        pair = make_pair(before + shift, after + shift)
+        n_accepted = sum(is_accepted(rng, *pair, action_weight) for _ in range(10_000))
+        gain = special.log_expit(after + shift) - special.log_expit(before + shift)
+        expected = min(1.0, math.exp(action_weight * gain))
         # 4.5 standard errors: a false alarm in 150,000
-        assert abs(n_accepted / 20_000 - expected) <= 4.5 * math.sqrt(expected * (1 - expected) / 20_000)
+        assert abs(n_accepted / 10_000 - expected) <= 4.5 * math.sqrt(expected * (1 - expected) / 10_000) + 1e-12
 
 
 def test_an_action_of_no_weight_never_rejects():
     """Not even where the inverse probability overflows."""
     rng = np.random.default_rng(0)
-    assert all(is_accepted(rng, before, after, 0.0) for before in (2.0, math.inf) for after in (3.0, math.inf))
+    assert all(is_accepted(rng, *make_pair(*pair), 0.0) for pair in ((1.0, -5.0), (-2000.0, -3000.0), (1.0, -2000.0)))
 
 
 # --- gains and their bound -----------------------------------------------------------------------------------

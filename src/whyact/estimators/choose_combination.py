@@ -1,10 +1,14 @@
 """Choose how policies are combined by how well actions are predicted that were not learned from.
 
 On decisions that people make, policies that multiply predict better than a mixture; where each feature makes the
-teacher do one thing, as in the paper's simulations, it is the other way round. So each quarter of the known actions is
+teacher do one thing, as in the paper's simulations, it is the other way round. So quarters of the known actions are
 hidden in turn, a short chain learns from the others, and both ways predict what is hidden: the mixture with the
 policies of the chain, the product with those that are learned from what a new row can show. The observations of all
 rows stay, because new ones are not needed to tell the two apart. Of many rows, some are enough.
+
+A few dozen actions cannot tell the two apart, so one of them is taken unless the other is clearly better: the product
+for a table of columns of different kinds, the paper's mixture for signals of one kind. In a table a quantity that is
+large often speaks against an action, which a mixture cannot say.
 """
 
 from typing import Any, NamedTuple
@@ -15,17 +19,20 @@ from sklearn.base import clone
 
 from whyact.cut_policies import deal_out
 from whyact.estimators.inputs import CheckedInput
+from whyact.model import COMBINATIONS
 from whyact.prediction import ProductPredictor
 from whyact.progress import open_bar
 from whyact.scaling import Scaling
 
-LENGTH = {"n_burn_in": 250, "n_draws": 150, "n_chains": 1, "thin": 10, "max_prediction_draws": 15}
 N_PARTS = 4
+N_KEPT = 15  # draws of a trial
+# All trials together have this share of the sweeps of the fit, and this share of a trial's sweeps is its burn-in.
+SHARE_OF_SWEEPS = 0.25
+SHARE_OF_BURN_IN = 0.8
 MOST_ROWS = 1000
-FEWEST_ACTIONS = 20  # known ones; with fewer, nothing can be judged, and the paper's mixture is taken
-# The product must be ahead by this much in the log score. The short chains are harder on the mixture, whose policies
-# and decisiveness take longer to settle.
-MARGIN = 0.05
+ENOUGH_HIDDEN = 250  # actions to judge by: of many rows, not every quarter has to be hidden
+FEWEST_ACTIONS = 20  # known ones; with fewer, nothing can be judged
+CLEARLY = 1.64  # standard errors by which one must be ahead: one time in twenty it is by chance
 # Share of the uniform distribution that predictions are mixed with, so that one wrong certainty is not infinitely bad.
 CAUTION = 0.01
 
@@ -55,22 +62,37 @@ def choose_combination(estimator: Any, given: CheckedInput, scaling: Scaling) ->
     """
     given = take_some(given)
     counts = np.bincount(given.actions[given.actions >= 0], minlength=given.n_actions)
+    usual, other = COMBINATIONS if scaling.column_range is None else COMBINATIONS[::-1]
     if counts.sum() < FEWEST_ACTIONS or np.sum(counts > 1) < 2:
-        return Choice("mixture", None)
+        return Choice(usual, None)
     parts = deal_out(given.actions, N_PARTS)
     short = clone(estimator).set_params(
         combination="mixture", priors=estimator._find_priors(scaling), unit=scaling.unit, scale_columns=False,
-        n_jobs=None, random_state=0, verbose=0, warm_start=False, **LENGTH,
+        n_jobs=None, random_state=0, verbose=0, warm_start=False, **find_length(estimator),
     )  # fmt: skip
-    tasks = [joblib.delayed(score_part)(short, given, parts == part) for part in range(N_PARTS)]
+    n_trials = int(np.clip(np.ceil(ENOUGH_HIDDEN * N_PARTS / counts.sum()), 2, N_PARTS))
+    tasks = [joblib.delayed(score_part)(short, given, parts == part) for part in range(n_trials)]
     logs = []
     text = "mixture or product?"
-    with open_bar(estimator.verbose, N_PARTS, "trials", text) as show:
+    with open_bar(estimator.verbose, n_trials, "trials", text) as show:
         for scored in joblib.Parallel(n_jobs=estimator.n_jobs, return_as="generator")(tasks):
             logs.append(scored)
             show(len(logs), text)
-    scores = dict(zip(("mixture", "product"), np.concatenate(logs).mean(axis=0).tolist(), strict=True))
-    return Choice("product" if scores["product"] > scores["mixture"] + MARGIN else "mixture", scores)
+    judged = dict(zip(COMBINATIONS, np.concatenate(logs).T, strict=True))
+    ahead = judged[other] - judged[usual]
+    is_clear = ahead.mean() > CLEARLY * ahead.std() / np.sqrt(len(ahead))
+    return Choice(other if is_clear else usual, {name: float(log.mean()) for name, log in judged.items()})
+
+
+def find_length(estimator: Any) -> dict[str, int]:
+    """Parameters of a trial's chain: by default 600 + 150 sweeps."""
+    length = estimator._find_length()
+    n_sweeps = SHARE_OF_SWEEPS * length.n_chains * length.n_sweeps / N_PARTS
+    thin = max(1, round((1 - SHARE_OF_BURN_IN) * n_sweeps / N_KEPT))
+    return {
+        "n_burn_in": round(SHARE_OF_BURN_IN * n_sweeps), "n_draws": thin * N_KEPT, "n_chains": 1, "thin": thin,
+        "max_prediction_draws": N_KEPT,
+    }  # fmt: skip
 
 
 def take_some(given: CheckedInput) -> CheckedInput:
@@ -93,7 +115,7 @@ def score_part(estimator: Any, given: CheckedInput, hidden: np.ndarray) -> np.nd
     mixed = model._predictor.predict(
         result.observations[hidden], one_draw=False, maximise=False, available=given.available_in(hidden)
     )
-    product = ProductPredictor(model.posterior_, result.target, LENGTH["max_prediction_draws"], 0, None)
+    product = ProductPredictor(model.posterior_, result.target, N_KEPT, 0, None)
     multiplied = product.learn(result.observations, result.actions, available).predict(
         result.observations[hidden], one_draw=False, maximise=False, available=given.available_in(hidden)
     )

@@ -86,7 +86,8 @@ class FeaturePolicyClassifier(FeatureLearner):
         - "mixture": the paper's, P(u) proportional to sum_k s_k phi_k(u). A feature can speak for an action only.
         - "product": P(u) proportional to phi_0(u) prod_k phi_k(u)^(s_k), with a base policy phi_0. A feature can also
           speak against an action. Predictions use policies that are learned from what a new row can show.
-        - "auto": whichever better predicts actions that were hidden from short chains (see `combination_scores_`).
+        - "auto": whichever better predicts actions that were hidden from short chains (see `combination_scores_`). If
+          neither is clearly better, the product for a table (see `scale_columns`), otherwise the mixture.
     decisiveness : float or "auto", default="auto"
         Power tau of the mixture of policies, normalised again. 1 is the paper's mixture, which is never surer than its
         surest feature. Above one for a teacher who takes the action with the most support, as the paper assumes when

@@ -119,10 +119,13 @@ def log_share(tally, largest, votes):
 
 
 @kernel
-def is_accepted(rng, before, after, action_weight):
-    """Accept a proposal by the inverse probabilities of the action before and after it."""
+def is_accepted(rng, before, after, tally, changed, n, action, votes, data, action_weight):
+    """Accept a proposal for row n by the inverse probabilities and tallies of its action before and after it."""
     if action_weight == 0.0:
         return True
+    if before >= HUGE and after >= HUGE:  # close to overflowing: infinities could not be compared
+        gain = log_probability(changed, n, action, votes, data) - log_probability(tally, n, action, votes, data)
+        return -rng.standard_exponential() < action_weight * gain
     if action_weight == 1.0:
         return rng.random() * after < before
     return -rng.standard_exponential() < action_weight * (math.log(before) - math.log(after))

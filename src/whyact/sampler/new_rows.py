@@ -13,7 +13,11 @@ import numpy as np
 from whyact.sampler.compiling import kernel
 from whyact.sampler.substates import ActionTerm, draw_level, find_peak, log_gauss, log_sum_of_levels
 
-N_ROUNDS_OF_AMOUNTS = 500  # of coordinate descent, at most
+# Rounds of coordinate descent: for where the draws of a row start, and before the exact search of `fit_amounts`.
+N_ROUNDS_TO_START = 30
+N_ROUNDS_OF_AMOUNTS = 10
+# A substate at the end of its range stays there if it would move by less than this.
+SMALLEST_MOVE = 1e-9
 
 
 class FlatDraws(NamedTuple):
@@ -69,8 +73,8 @@ def fit_to_observation(substates, projections, gram, n_rounds):
 
 
 @kernel
-def start_row(i, projections, gaps, n_levels, draws):
-    """Gram matrix of draw i over the observed entries of a row, and substates near the row to start from."""
+def find_gram(i, gaps, draws):
+    """Gram matrix of the features of draw i over the observed entries of a row."""
     first = draws.splits[i]
     n_features = draws.splits[i + 1] - first
     gram = draws.grams[draws.gram_splits[i] : draws.gram_splits[i + 1]].reshape((n_features, n_features))
@@ -80,11 +84,23 @@ def start_row(i, projections, gaps, n_levels, draws):
             for j in range(n_features):
                 for d in gaps:
                     gram[k, j] -= draws.features[first + k, d] * draws.features[first + j, d]
-    substates = np.zeros(n_features)
-    fit_to_observation(substates, projections, gram, 30)
-    for k in range(n_features):
+    return gram
+
+
+@kernel
+def start_row(projections, gram, n_levels):
+    """Substates near the row to start from."""
+    substates = np.zeros(len(gram))
+    fit_to_observation(substates, projections, gram, N_ROUNDS_TO_START)
+    for k in range(len(gram)):
         substates[k] = np.rint(substates[k] * (n_levels - 1)) / (n_levels - 1)
-    return gram, substates
+    return substates
+
+
+@kernel
+def start_at_zero(projections, gram, n_levels):
+    """Substates of zero to start from."""
+    return np.zeros(len(gram))
 
 
 @kernel
@@ -134,29 +150,100 @@ def fit_amounts(rng, substates, projections, gram, zero_priors, scale, n_levels)
     Unlike draws and the mode under the spike and slab, this is unique and changes smoothly with the observation.
     """
     n_features = len(substates)
+    curvature = scale * gram
+    for k in range(n_features):
+        curvature[k, k] += 1.0
     for _ in range(N_ROUNDS_OF_AMOUNTS):
-        largest = 0.0
         for k in range(n_features):
-            slope = projections[k]
-            for j in range(n_features):
-                if j != k:
-                    slope -= gram[k, j] * substates[j]
-            new = min(max(scale * slope / (scale * gram[k, k] + 1.0), 0.0), 1.0)
-            largest = max(largest, abs(new - substates[k]))
-            substates[k] = new
-        if largest < 1e-6:
-            break
+            slope = find_slope(k, substates, projections, curvature, scale) + curvature[k, k] * substates[k]
+            substates[k] = min(max(slope / curvature[k, k], 0.0), 1.0)
+    find_mode_in_box(substates, projections, curvature, scale)
 
 
 @kernel
-def multiply_policies(substates, draw, first, voices, probabilities):
+def find_slope(k, substates, projections, curvature, scale):
+    """Slope of the log density in the direction of substate k."""
+    slope = scale * projections[k]
+    for j in range(len(substates)):
+        slope -= curvature[k, j] * substates[j]
+    return slope
+
+
+@kernel
+def find_mode_in_box(substates, projections, curvature, scale):
+    """Climb to the mode over the box by an active set, which ends after finitely many steps.
+
+    The substates inside their range go to the mode given the others, or until the first one reaches an end of its
+    range, where it is held. At the mode given those that are held, the one that would move inwards most is let go.
+    """
+    n_features = len(substates)
+    is_free = (substates > 0.0) & (substates < 1.0)
+    root = np.empty((n_features, n_features))
+    for _ in range(10 * n_features + 10):
+        free = np.nonzero(is_free)[0]
+        step = np.empty(len(free))
+        for i in range(len(free)):
+            step[i] = find_slope(free[i], substates, projections, curvature, scale)
+        solve_positive(curvature, free, root, step)
+        length, first = 1.0, -1
+        for i in range(len(free)):
+            moved = substates[free[i]] + length * step[i]
+            if moved > 1.0 or moved < 0.0:
+                length = ((1.0 if moved > 1.0 else 0.0) - substates[free[i]]) / step[i]
+                first = i
+        for i in range(len(free)):
+            substates[free[i]] = min(max(substates[free[i]] + length * step[i], 0.0), 1.0)
+        if first >= 0:
+            substates[free[first]] = 1.0 if step[first] > 0.0 else 0.0
+            is_free[free[first]] = False
+            continue
+        largest, let_go = SMALLEST_MOVE, -1
+        for k in range(n_features):
+            if not is_free[k]:
+                move = find_slope(k, substates, projections, curvature, scale) / curvature[k, k]
+                move = move if substates[k] == 0.0 else -move
+                if move > largest:
+                    largest, let_go = move, k
+        if let_go < 0:
+            break
+        is_free[let_go] = True
+
+
+@kernel
+def solve_positive(matrix, chosen, root, right):
+    """Solve a system with some rows and columns of a positive definite matrix, in place of its right-hand side.
+
+    By Cholesky's method, written out: for a dozen unknowns a call of LAPACK takes longer than the work.
+    """
+    for i in range(len(chosen)):
+        for j in range(i + 1):
+            value = matrix[chosen[i], chosen[j]]
+            for k in range(j):
+                value -= root[i, k] * root[j, k]
+            # rounding may take all that is left of a pivot
+            root[i, j] = math.sqrt(max(value, 1e-14 * matrix[chosen[i], chosen[i]])) if i == j else value / root[j, j]
+        for j in range(i):
+            right[i] -= root[i, j] * right[j]
+        right[i] /= root[i, i]
+    for i in range(len(chosen) - 1, -1, -1):
+        for j in range(i + 1, len(chosen)):
+            right[i] -= root[j, i] * right[j]
+        right[i] /= root[i, i]
+
+
+@kernel
+def multiply_policies(substates, draw, first, voices, available, probabilities):
     """Fill in the product of policies; without any feature it is the base policy, so there always is one."""
     probabilities[:] = voices.base[draw]
     for k in range(len(substates)):
         if substates[k] > 0.0:
             for u in range(len(probabilities)):
                 probabilities[u] += substates[k] * voices.log_odds[first + k, u]
-    largest = probabilities.max()
+    largest = -math.inf
+    for u in range(len(probabilities)):
+        if len(available) > 0 and not available[u]:
+            probabilities[u] = -math.inf
+        largest = max(largest, probabilities[u])
     total = 0.0
     for u in range(len(probabilities)):
         probabilities[u] = math.exp(probabilities[u] - largest)
@@ -186,7 +273,7 @@ def restrict_to(available, probabilities):
 
 
 @kernel
-def mix_policies(substates, draw, first, voices, probabilities):
+def mix_policies(substates, draw, first, voices, available, probabilities):
     """Fill in the mixture of policies, Eq. (model::mixture); without any feature it is uniform: return False."""
     n_actions = len(probabilities)
     probabilities[:] = 0.0
@@ -212,12 +299,13 @@ def make_row_predictor(
     find_probabilities: Callable[..., Any],
     draw: Callable[..., Any],
     climb: Callable[..., Any],
-    blends: bool = True,
+    start: Callable[..., Any],
+    blends: bool,
 ) -> Any:
     """Make the kernel that predicts one new row.
 
     `find_probabilities` gives the action probabilities of substates, `draw` draws substates, `climb` finds the most
-    probable ones. `blends`: whether what is unfamiliar counts as a feature never seen.
+    probable ones, both from where `start` says. `blends`: whether what is unfamiliar counts as a feature never seen.
     """
 
     def predict_row(
@@ -244,7 +332,8 @@ def make_row_predictor(
             projections = all_projections[first:last]
             zero_priors = draws.zero_priors[first:last]
             scale = draws.scales[i]
-            gram, substates = start_row(i, projections, gaps, n_levels, draws)
+            gram = find_gram(i, gaps, draws)
+            substates = start(projections, gram, n_levels)
             n_rounds = max(n_kept, 1)
             for sweep in range(n_warm + n_rounds):
                 if n_kept > 0:
@@ -265,7 +354,8 @@ def make_row_predictor(
                         explained += s * shared
                         residual -= s * (2.0 * projections[k] - shared)
                 excess = max(residual - noise_limit * draws.noise_variances[i], 0.0)
-                share = 1.0 if find_probabilities(substates, i, first, draws.voices, round_probabilities) else 0.0
+                holds = find_probabilities(substates, i, first, draws.voices, available, round_probabilities)
+                share = 1.0 if holds else 0.0
                 if excess > 0.0:
                     share *= max(explained, 0.0) / (max(explained, 0.0) + excess)
                 familiarity += share / (n_draws * n_rounds)
@@ -285,11 +375,13 @@ def make_row_predictor(
     return kernel(predict_row)
 
 
-predict_row_by_mixture = make_row_predictor("predict_row_by_mixture", mix_policies, draw_row, climb_substates)
+predict_row_by_mixture = make_row_predictor(
+    "predict_row_by_mixture", mix_policies, draw_row, climb_substates, start_row, blends=True
+)
 
 
 predict_row_by_product = make_row_predictor(
-    "predict_row_by_product", multiply_policies, draw_row, fit_amounts, blends=False
+    "predict_row_by_product", multiply_policies, draw_row, fit_amounts, start_at_zero, blends=False
 )
 
 
@@ -366,7 +458,8 @@ def weigh_row(rng, observation, gaps, n_levels, draws, log_weights):
         projections = all_projections[first:last]
         zero_priors = draws.zero_priors[first:last]
         scale = draws.scales[i]
-        gram, substates = start_row(i, projections, gaps, n_levels, draws)
+        gram = find_gram(i, gaps, draws)
+        substates = start_row(projections, gram, n_levels)
         climb_substates(rng, substates, projections, gram, zero_priors, scale, n_levels)
         slopes, precisions = integrate_later_substates(substates, projections, gram, scale)
         log_weight = 0.0

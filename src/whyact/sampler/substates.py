@@ -384,7 +384,7 @@ def draw_substates(rng, substates, features, votes, scale, data, target):
             if decides and new != old:
                 change_tally(tally, changed, levels, k, new, step, votes)
                 new_inverse = inverse_probability(changed, n, action, votes, data)
-                if is_accepted(rng, inverse, new_inverse, target.action_weight):
+                if is_accepted(rng, inverse, new_inverse, tally, changed, n, action, votes, data, target.action_weight):
                     inverse = new_inverse
                     tally[:] = changed
                 else:
