@@ -6,7 +6,7 @@ import numpy as np
 
 from whyact.alternatives.pattern.bits import climb_bits_of_new_row, draw_bits_of_new_row
 from whyact.sampler.compiling import kernel
-from whyact.sampler.new_rows import available_in, make_row_predictor
+from whyact.sampler.new_rows import available_in, make_row_predictor, start_row
 
 
 class PatternVoices(NamedTuple):
@@ -19,7 +19,7 @@ class PatternVoices(NamedTuple):
 
 
 @kernel
-def look_up_pattern(substates, draw, first, voices, probabilities):
+def look_up_pattern(substates, draw, first, voices, available, probabilities):
     """Fill in the policy of the pattern; return False if it was never seen, where it is the prior's, uniform."""
     n_features = len(substates)
     for pattern in range(voices.splits[draw], voices.splits[draw + 1]):
@@ -35,7 +35,7 @@ def look_up_pattern(substates, draw, first, voices, probabilities):
 
 
 predict_row_by_pattern = make_row_predictor(
-    "predict_row_by_pattern", look_up_pattern, draw_bits_of_new_row, climb_bits_of_new_row
+    "predict_row_by_pattern", look_up_pattern, draw_bits_of_new_row, climb_bits_of_new_row, start_row, blends=True
 )
 
 
