@@ -20,7 +20,7 @@ from whyact.cut_policies import CutPolicies, learn_cut_policies
 from whyact.errors import DamagedFileError
 from whyact.model import State, Target, center_log_odds
 from whyact.posterior import DrawId, Posterior
-from whyact.progress import open_bar
+from whyact.progress import N_LINES_IN_PASSING, open_bar
 
 if TYPE_CHECKING:
     from whyact.sampler.new_rows import FlatDraws, Rounds
@@ -341,7 +341,8 @@ class ProductPredictor(Predictor):
             available = np.ones((len(actions), self.target.n_actions), bool)
         text = "policies for predictions"
         # from many threads at once BLAS would only be slower, and the rounding would depend on their number
-        with single_threaded_blas(), open_bar(verbose, len(draws), "draws", text) as show:
+        bar = open_bar(verbose, len(draws), "draws", text, n_lines=N_LINES_IN_PASSING)
+        with single_threaded_blas(), bar as show:
             cut = learn_cut_policies(
                 partial(self.find_amounts, observations), draws, chosen, actions, available, n_jobs,
                 lambda n_done: show(n_done, text),

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 Show = Callable[[int, str], None]  # (number done, text)
 
 FEWEST_DRAWS_TO_COMPARE = 10
-N_LINES = 20  # about how many lines a log file gets
+N_LINES = 20  # about how many lines a log file gets,
+N_LINES_IN_PASSING = 4  # and how many of something that does not take long
 
 
 @contextmanager
@@ -29,11 +30,18 @@ def progress_bar(verbose: int, problem: Problem, n_sweeps: int) -> Iterator[Call
 
 @contextmanager
 def open_bar(
-    verbose: int, n_total: int, unit: str, text: str = "preparing", *, text_first: bool = True, memory: float = 3600.0
+    verbose: int,
+    n_total: int,
+    unit: str,
+    text: str = "preparing",
+    *,
+    text_first: bool = True,
+    memory: float = 3600.0,
+    n_lines: int = N_LINES,
 ) -> Iterator[Show]:
     """Yield a function that shows progress on standard error; it does nothing unless `verbose`.
 
-    A terminal gets a bar, a pipe or a log file a line now and then. `memory` is how many seconds back the speed is
+    A terminal gets a bar, a pipe or a log file about `n_lines` lines. `memory` is how many seconds back the speed is
     measured for the time left.
     """
     if not verbose:
@@ -45,7 +53,7 @@ def open_bar(
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield make_line_printer(n_total, unit)
+        yield make_line_printer(n_total, unit, n_lines)
         return
     with make_bar(console, unit, text_first, memory) as bar:
         task = bar.add_task(text, total=n_total)
@@ -65,9 +73,9 @@ def make_bar(console: "Console", unit: str, text_first: bool, memory: float) -> 
     return Bar(*columns, console=console, speed_estimate_period=memory)
 
 
-def make_line_printer(n_total: int, unit: str) -> Show:
-    """A function that prints a line each time another twentieth is done."""
-    milestones = np.unique(np.linspace(0, n_total, N_LINES + 1).astype(int))[1:]
+def make_line_printer(n_total: int, unit: str, n_lines: int) -> Show:
+    """A function that prints a line each time another part is done."""
+    milestones = np.unique(np.linspace(0, n_total, n_lines + 1).astype(int))[1:]
     n_passed = 0
 
     def show_line(n_done: int, text: str) -> None:

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import sklearn
 from scipy.special import softmax
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
 
 from tests.support.plain import PLAIN
 from whyact import FeaturePolicyClassifier
@@ -168,6 +170,22 @@ def test_what_is_not_available_has_no_probability(masked, combination, predictio
     assert np.array_equal(model.judge_demonstrations().probabilities, probabilities)
     only = np.eye(3, dtype=bool)[np.arange(60) % 3]
     assert np.allclose(model.predict_proba(X, only), only)
+
+
+def test_masks_are_routed_through_cross_validation(masked):
+    """Scikit-learn hands each fold its rows of the mask; with it, no score is lost to what nobody could do."""
+    X, y, available = masked
+    options = QUICK | {"n_burn_in": 20, "n_draws": 12, "n_chains": 1}
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = FeaturePolicyClassifier(**options, combination="mixture")
+        model = model.set_fit_request(available=True).set_score_request(available=True)
+        only = np.eye(3, dtype=bool)[y]
+        assert cross_val_score(model, X, y, cv=3, params={"available": only}).tolist() == [1.0, 1.0, 1.0]
+        assert cross_val_score(model, X, y, cv=3, params={"available": available}).mean() < 1.0
+    model.fit(X, y, available=available)
+    weights = np.arange(60)
+    correct = model.predict(X, available) == y
+    assert model.score(X, y, weights, available) == pytest.approx(np.average(correct, weights=weights))
 
 
 def test_masks_that_are_wrong_are_refused(masked):

@@ -324,11 +324,15 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
         True
         """
         check_is_fitted(self)
+        return self._score(self.predict(X), y, sample_weight)
+
+    def _score(self, predicted: np.ndarray, y: ArrayLike, sample_weight: ArrayLike | None) -> float:
+        """Accuracy of predictions on the rows whose action is known."""
         labels, known = split_missing(y, self.missing_action)
         unseen = sorted({str(label) for label in labels[known]} - {str(label) for label in self.classes_})
         if unseen and len(self.classes_):
             warn_user(f"y holds actions never seen in training ({', '.join(unseen[:5])}); they count as wrong.")
-        correct = np.array([a == b for a, b in zip(self.predict(X)[known], labels[known], strict=True)], dtype=float)
+        correct = np.array([a == b for a, b in zip(predicted[known], labels[known], strict=True)], dtype=float)
         if not known.any():
             raise ValueError("y holds no known action, so there is nothing to score.")
         weights = None if sample_weight is None else np.asarray(sample_weight)[known]

@@ -148,6 +148,41 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         use_map = self._find_rule()
         return self._predict(X, one_draw=use_map, maximise=use_map, available=available).probabilities
 
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        available: ArrayLike | None = None,
+    ) -> float:
+        """Accuracy on the rows whose action is known.
+
+        Parameters
+        ----------
+        X : array-like (N, D)
+            Observations; NaN where an entry is missing.
+        y : array-like (N,)
+            Actions; rows with `missing_action` do not count.
+        sample_weight : array-like (N,) or None, default=None
+            How much each row counts.
+        available : array-like (N, U) of bool or None, default=None
+            Which actions can be taken in each row, columns as `classes_`. None: all.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=300, n_draws=300, n_chains=2, random_state=0)
+        >>> 0 < model.fit(demo.X[:80], demo.y[:80]).score(demo.X[80:], demo.y[80:]) <= 1
+        True
+        """
+        check_is_fitted(self)
+        return self._score(self.predict(X, available), y, sample_weight)
+
     def familiarity(self, X: ArrayLike) -> np.ndarray:
         """How much of each observation the features explain, noise aside: 1 all, 0 nothing.
 
