@@ -23,6 +23,7 @@ from scipy.special import log_softmax
 # Variances of the log odds that are tried, from the one in the middle uphill.
 SCALES = 10.0 ** np.arange(0.0, 4.1, 0.5)
 N_PARTS = 5
+BLOCKS_IN_PART = 5
 N_DRAWS_FOR_SCALE = 12
 N_ROWS_FOR_SCALE = 2000
 # Of Newton's method, which stops where one more step would gain half of PRECISION, in nats of all rows together.
@@ -116,11 +117,15 @@ def find_curvature(columns: np.ndarray, probabilities: np.ndarray, scale: float)
 
 
 def deal_out(actions: np.ndarray, n_parts: int) -> np.ndarray:
-    """Number of the part that each row is in, -1 for rows without an action; each action is dealt out evenly."""
+    """Number of the part that each row is in, -1 for rows without an action.
+
+    Neighbours go to the same part: moments of one drive, or answers of one person, are alike, and a part would seem
+    easy to predict if rows beside its own were learned from.
+    """
+    known = np.nonzero(actions >= 0)[0]
     parts = np.full(len(actions), -1)
-    order = np.random.default_rng(0).permutation(np.nonzero(actions >= 0)[0])
-    order = order[np.argsort(actions[order], kind="stable")]
-    parts[order] = np.arange(len(order)) % n_parts
+    n_blocks = min(BLOCKS_IN_PART * n_parts, len(known))
+    parts[known] = (np.arange(len(known)) * n_blocks // max(len(known), 1)) % n_parts
     return parts
 
 
@@ -129,6 +134,8 @@ def find_scale(draws: list[Rows], n_jobs: int | None = None) -> float:
     actions = draws[0].actions
     parts = deal_out(actions, N_PARTS)
     trials = [(draw, part) for draw in draws for part in range(min(N_PARTS, len(actions)))]
+    # nothing can be learned about an action that is in one part only
+    is_judged = np.array([len(np.unique(parts[actions == action])) > 1 for action in actions], bool)
     found = [np.zeros((draw.columns.shape[1], draw.available.shape[1])) for draw, _ in trials]
     run = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
 
@@ -142,7 +149,7 @@ def find_scale(draws: list[Rows], n_jobs: int | None = None) -> float:
         probabilities = np.zeros(len(actions))
         for (draw, part), log_odds in zip(trials, found, strict=True):
             probabilities[parts == part] += draw.take(parts == part).probabilities_of_actions(log_odds)
-        return float(np.log(np.maximum(probabilities / len(draws), np.finfo(float).tiny)).mean())
+        return float(np.log(np.maximum(probabilities[is_judged] / len(draws), np.finfo(float).tiny)).sum())
 
     best = len(SCALES) // 2
     for step in (1, -1):

@@ -9,8 +9,7 @@ from sklearn.model_selection import cross_val_score
 
 from tests.support.plain import PLAIN
 from whyact import FeaturePolicyClassifier
-from whyact.cut_policies import deal_out
-from whyact.estimators.choose_combination import MOST_ROWS, N_PARTS, find_length, take_some
+from whyact.estimators.choose_combination import MOST_ROWS, find_length, take_some
 from whyact.estimators.inputs import CheckedInput
 from whyact.scaling import columns_differ
 from whyact.simulation import draw_ground_truth
@@ -112,15 +111,6 @@ def test_of_many_rows_some_are_tried():
     some = take_some(given)
     assert len(some.observations) == len(some.actions) == MOST_ROWS
     assert np.sum(some.actions >= 0) == 500  # all that have an action
-
-
-def test_actions_are_dealt_out_evenly():
-    actions = np.array([0] * 9 + [1] * 7 + [-1] * 4)
-    parts = deal_out(actions, N_PARTS)
-    assert (parts[16:] == -1).all()
-    for action in (0, 1):
-        counts = np.bincount(parts[actions == action], minlength=N_PARTS)
-        assert counts.max() - counts.min() <= 1
 
 
 def test_decisiveness_is_learned():
