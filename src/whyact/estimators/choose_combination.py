@@ -32,7 +32,7 @@ SHARE_OF_BURN_IN = 0.8
 MOST_ROWS = 1000
 ENOUGH_HIDDEN = 250  # actions to judge by: of many rows, not every quarter has to be hidden
 FEWEST_ACTIONS = 20  # known ones; with fewer, nothing can be judged
-CLEARLY = 1.64  # standard errors by which one must be ahead: one time in twenty it is by chance
+CLEARLY = 2.33  # standard errors by which one must be ahead: one time in a hundred it is by chance
 # Share of the uniform distribution that predictions are mixed with, so that one wrong certainty is not infinitely bad.
 CAUTION = 0.01
 
