@@ -10,6 +10,16 @@ tau = 1 is the paper's mixture, tau = infinity its assumption. This is not the w
 counts more often but the mixture is as blunt as before. The policies no longer have a conjugate conditional: for each
 feature, the odds between two of its actions, chosen at random, are drawn by a slice step. So is tau, whose
 log-likelihood is concave.
+
+To a decisive teacher it makes no difference whether an action has the probability 1e-10 or 1e-100, so the concentration
+alpha_phi and the logarithms of such probabilities could only be found slowly, each given the other. They are also
+stretched together. With G_k ~ Gamma(U alpha_phi) the entries g_ku = phi_k(u) G_k are Gamma(alpha_phi) each; dividing
+all their logarithms by c and multiplying alpha_phi by c leaves g^alpha_phi as it is. log c is Gaussian, so the step is
+its own reverse, and with the Jacobian c^(-KU) it is accepted with
+
+    (p(c alpha) / p(alpha)) prod_ku [exp(g - g') Gamma(alpha) / (c Gamma(c alpha))] (L' / L)^omega,
+
+p the density of log alpha_phi and L the likelihood of the actions.
 """
 
 import math
@@ -18,12 +28,20 @@ from typing import NamedTuple
 import numpy as np
 
 from whyact.model import LEARNED
-from whyact.sampler.combining import LOG_NEGLIGIBLE, SMALLEST, is_available, tally_rows
+from whyact.sampler.combining import (
+    LOG_NEGLIGIBLE,
+    SMALLEST,
+    Votes,
+    is_available,
+    log_likelihood_of_rows,
+    tally_rows,
+)
 from whyact.sampler.compiling import kernel
 from whyact.sampler.policies import log_density_concentration_given_policies
 from whyact.sampler.slicing import make_slice_sampler
 
 FIRST, SECOND, OTHER = 0, 1, 2
+STRETCH = 0.6  # standard deviation of log c
 
 
 class Pair(NamedTuple):
@@ -167,8 +185,44 @@ def draw_decisive_policies(rng, substates, policies, concentration, votes, data,
                     rest = max(tallies[n, u] - substates[k, n] * policies[k, u], 0.0)
                     tallies[n, u] = rest + substates[k, n] * new
         policies[k, first], policies[k, second] = new_first, new_second
+    if n_actions > 1 and n_features > 0:
+        policies, concentration, tallies = stretch_policies(
+            rng, substates, policies, concentration, tallies, votes, data, target
+        )
     arguments = (n_features, n_actions, np.log(policies).sum(), target)
     return policies, draw_slice_concentration_given_policies(rng, concentration, arguments), tallies
+
+
+@kernel
+def stretch_policies(rng, substates, policies, concentration, tallies, votes, data, target):
+    """Move the concentration and all policies together; return both, and the tallies."""
+    n_features, n_actions = policies.shape
+    factor = math.exp(STRETCH * rng.standard_normal())
+    new_concentration = factor * concentration
+    gain = target.policy_concentration_shape * math.log(factor)
+    gain -= target.policy_concentration_rate * (new_concentration - concentration)
+    each = math.lgamma(concentration) - math.lgamma(new_concentration) - math.log(factor)
+    gain += n_features * n_actions * each
+    new_policies = np.empty_like(policies)
+    for k in range(n_features):
+        total = rng.standard_gamma(n_actions * concentration)
+        if not total > SMALLEST:
+            return policies, concentration, tallies
+        logs = np.log(policies[k]) + math.log(total)
+        new_logs = logs / factor
+        gain += np.exp(logs).sum() - np.exp(new_logs).sum()
+        new_policies[k] = np.exp(new_logs - new_logs.max())
+        new_policies[k] /= new_policies[k].sum()
+        if not new_policies[k].min() >= SMALLEST:
+            return policies, concentration, tallies
+    floor = target.action_weight * log_likelihood_of_rows(tallies, votes, data) - gain - rng.standard_exponential()
+    if floor >= 0.0:  # no likelihood is as high
+        return policies, concentration, tallies
+    new_votes = Votes(False, votes.power, votes.smallest_share, new_policies, votes.of_base)
+    new_tallies = tally_rows(substates, -1, new_votes)
+    if target.action_weight * log_likelihood_of_rows(new_tallies, new_votes, data) > floor:
+        return new_policies, new_concentration, new_tallies
+    return policies, concentration, tallies
 
 
 @kernel
@@ -189,8 +243,8 @@ draw_slice_decisiveness = make_slice_sampler(log_density_decisiveness)
 
 @kernel
 def draw_decisiveness(rng, decisiveness, tallies, data, target):
-    """Draw tau given the tallies of the rows, if it is to be learned."""
-    if target.decisiveness != LEARNED:
+    """Draw tau given the tallies of the rows, if it is to be learned: in every other sweep, at random."""
+    if target.decisiveness != LEARNED or rng.random() < 0.5:
         return decisiveness
     logs = np.empty(tallies.shape)
     actions = np.empty(len(tallies), np.int64)
