@@ -26,6 +26,7 @@ SHARE_BELOW_ZERO = 0.8
 FAR_FROM_ZERO = 0.4  # of the range
 WIDE = 0.2  # of the ninth decile of the ranges
 NEARLY_CENTRED = 0.25  # how far the middle may be from zero, in ranges
+LEAST_RANGE_OF_COUNTS = 3  # fewer whole numbers are labels or indicators
 # Real tables hold whole numbers, multiples and zeros, which features of their own could explain without any noise.
 # With scaled columns the noise is therefore held at this share of a column's range, by a sharp prior.
 TOLERANCE = 0.05
@@ -94,8 +95,22 @@ def scale_by_range(X: np.ndarray) -> Scaling:
     return Scaling(column_low=low, column_range=np.where(spread > 0, spread, 1.0))
 
 
+def looks_like_table(X: np.ndarray) -> bool:
+    """Whether the columns look like those of a table, and not like one kind of signal."""
+    return columns_differ(X) or holds_counts(X)
+
+
+def holds_counts(X: np.ndarray) -> bool:
+    """Whether all entries are whole numbers, and more than a few different ones.
+
+    Features of their own could explain such columns without any noise, or all of them would be called noise.
+    """
+    observed = X[~np.isnan(X)]
+    return bool(np.all(observed == np.rint(observed)) and np.ptp(observed) >= LEAST_RANGE_OF_COUNTS)
+
+
 def columns_differ(X: np.ndarray) -> bool:
-    """Whether the columns look like quantities of different kinds, as in a table, and not like one kind of signal."""
+    """Whether the columns look like quantities of different kinds."""
     low = np.nanmin(X, axis=0)
     spread = np.nanmax(X, axis=0) - low
     low, spread = low[spread > 0], spread[spread > 0]

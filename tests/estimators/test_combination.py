@@ -11,7 +11,7 @@ from tests.support.plain import PLAIN
 from whyact import FeaturePolicyClassifier
 from whyact.estimators.choose_combination import MOST_ROWS, find_length, take_some
 from whyact.estimators.inputs import CheckedInput
-from whyact.scaling import columns_differ
+from whyact.scaling import looks_like_table
 from whyact.simulation import draw_ground_truth
 
 QUICK = {"n_burn_in": 150, "n_draws": 60, "thin": 3, "n_chains": 2, "random_state": 0, "scale_columns": False}
@@ -211,13 +211,15 @@ def test_a_mask_that_allows_everything_changes_nothing(masked):
 def test_tables_are_told_from_signals(demo):
     rng = np.random.default_rng(8)
     table = np.column_stack([rng.integers(18, 70, 50), rng.random(50), rng.integers(0, 2, 50), 1e4 * rng.random(50)])
-    assert columns_differ(table)
-    assert columns_differ(rng.standard_normal((50, 4)))
-    assert columns_differ(20 + rng.random((50, 4)))
-    assert not columns_differ(demo.X)
-    assert not columns_differ(np.ones((5, 3)))
+    assert looks_like_table(table)
+    assert looks_like_table(rng.standard_normal((50, 4)))
+    assert looks_like_table(20 + rng.random((50, 4)))
+    assert looks_like_table(rng.poisson(2.0, (50, 4)).astype(float))  # counts
+    assert not looks_like_table((rng.random((50, 4)) < 0.5).astype(float))  # indicators
+    assert not looks_like_table(demo.X)
+    assert not looks_like_table(np.ones((5, 3)))
     for snr in (10, 20, 30):
-        assert not columns_differ(draw_ground_truth(rng, 8, snr).observations)
+        assert not looks_like_table(draw_ground_truth(rng, 8, snr).observations)
 
 
 def test_columns_of_a_table_are_scaled_and_their_noise_is_held():

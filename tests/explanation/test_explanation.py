@@ -87,7 +87,7 @@ def test_terms_add_up_to_the_probabilities(restless, rows, prediction, tau):
     assert [one.action for one in reasons] == model.predict(rows).tolist()
     assert np.array_equal([one.familiarity for one in reasons], model.familiarity(rows))
     assert np.array_equal([one.substates for one in reasons], model.transform(rows))
-    if prediction == "mmse":
+    if prediction == "mmse" and tau == 1.0:
         assert terms[:, -2].max() > 0.01  # other features speak here
 
 
@@ -97,9 +97,8 @@ def test_a_term_is_the_features_share_in_the_mixture(restless, demo, tau):
     for one in model.explain(demo.X[80:90]):
         contributions = one.substates[:, None] * model.posterior_.chosen_on_average.policies
         policy = model.policy(one.substates[None])[0]
-        assert np.allclose(
-            one.terms.value[:-2], one.familiarity * policy * contributions / contributions.sum(axis=0), atol=1e-12
-        )
+        shares = contributions / contributions.sum(axis=0) if one.substates.any() else contributions
+        assert np.allclose(one.terms.value[:-2], one.familiarity * policy * shares, atol=1e-12)
         assert np.allclose(one.terms.value[-2], 0)
         assert np.allclose(one.terms.value[-1], (1 - one.familiarity) / 5)
 

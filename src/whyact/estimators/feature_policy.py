@@ -34,7 +34,7 @@ from whyact.posterior import Posterior
 from whyact.prediction import PREDICTIONS, Predictor, ProductPredictor
 from whyact.sampler.algorithm import Algorithm, Problem
 from whyact.sampler.settings import AsPublished
-from whyact.scaling import Scaling, columns_differ, find_unit, hold_noise, scale_by_range
+from whyact.scaling import Scaling, find_unit, hold_noise, looks_like_table, scale_by_range
 from whyact.storage.model_file import write_model
 
 # The paper runs 10,000 sweeps (Table 1) and mentions neither a burn-in nor chains.
@@ -113,7 +113,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         Bring each column to the range from 0 to 1 first, for columns of different units, of which the model would
         otherwise explain mainly the largest. Features, `observations_` and noise are then in shares of these ranges,
         and unless `priors` are given, the noise is held at 5% of a range. "auto" does so if the columns look like a
-        table: their ranges differ much, or many lie far from zero.
+        table: their ranges differ much, many lie far from zero, or all entries are whole numbers.
     sampler : {"exact", "as-published"} or AsPublished, default="exact"
         - "exact": every step leaves the posterior invariant; annealed burn-in.
         - "as-published": the algorithm of Sec. 4.1 and 4.2 as the authors describe it, to compare; Table 1 as default:
@@ -271,7 +271,7 @@ class FeaturePolicyClassifier(FeatureLearner):
 
     def _make_scaling(self, X: np.ndarray) -> Scaling:
         wanted = (
-            columns_differ(X) and not self._find_published() if self.scale_columns == "auto" else self.scale_columns
+            looks_like_table(X) and not self._find_published() if self.scale_columns == "auto" else self.scale_columns
         )
         scaling = scale_by_range(X) if wanted else Scaling()
         if self.unit != "auto":
