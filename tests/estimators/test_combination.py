@@ -101,6 +101,7 @@ def test_trials_take_a_quarter_of_the_sweeps():
     assert find_length(default) == {
         "n_burn_in": 600, "n_draws": 150, "n_chains": 1, "thin": 10, "max_prediction_draws": 15
     }  # fmt: skip
+    assert find_length(FeaturePolicyClassifier(n_draws=9000)) == find_length(default)
     short = find_length(FeaturePolicyClassifier(n_burn_in=10, n_draws=5, n_chains=1))
     assert short["n_draws"] == 15  # an average needs some
     assert short["thin"] == 1

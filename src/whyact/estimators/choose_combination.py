@@ -26,7 +26,8 @@ from whyact.scaling import Scaling
 
 N_PARTS = 4
 N_KEPT = 15  # draws of a trial
-# All trials together have this share of the sweeps of the fit, and this share of a trial's sweeps is its burn-in.
+# All trials together have this share of the sweeps of a fit that is half burn-in, and this share of a trial's sweeps is
+# its own burn-in.
 SHARE_OF_SWEEPS = 0.25
 SHARE_OF_BURN_IN = 0.8
 MOST_ROWS = 1000
@@ -85,9 +86,12 @@ def choose_combination(estimator: Any, given: CheckedInput, scaling: Scaling) ->
 
 
 def find_length(estimator: Any) -> dict[str, int]:
-    """Parameters of a trial's chain: by default 600 + 150 sweeps."""
+    """Parameters of a trial's chain: by default 600 + 150 sweeps.
+
+    They do not depend on `n_draws`: whoever draws more later must come to the same choice.
+    """
     length = estimator._find_length()
-    n_sweeps = SHARE_OF_SWEEPS * length.n_chains * length.n_sweeps / N_PARTS
+    n_sweeps = SHARE_OF_SWEEPS * length.n_chains * 2 * length.n_burn_in / N_PARTS
     thin = max(1, round((1 - SHARE_OF_BURN_IN) * n_sweeps / N_KEPT))
     return {
         "n_burn_in": round(SHARE_OF_BURN_IN * n_sweeps), "n_draws": thin * N_KEPT, "n_chains": 1, "thin": thin,
