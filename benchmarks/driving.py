@@ -36,14 +36,11 @@ def divide_by_residuals(scene: DrivingScene, fold: Fold) -> np.ndarray:
 
 VARIANTS: dict[str, dict[str, Any] | str] = {  # other options, or other observations
     "as in the study": {},
-    "a mixture, its decisiveness learned": {"combination": "mixture"},
-    "a mixture, decisiveness 10": {"combination": "mixture", "decisiveness": 10.0},
-    "the paper's mixture (decisiveness 1)": {"combination": "mixture", "decisiveness": 1.0},
-    "the paper's mixture, action weight D": {
-        "combination": "mixture",
-        "decisiveness": 1.0,
-        "action_weight": "dimensions",
-    },
+    "policies that multiply": {"combination": "product"},
+    "decisiveness learned": {"decisiveness": "auto"},
+    "the paper's mixture (decisiveness 1)": {"decisiveness": 1.0},
+    "decisiveness 30": {"decisiveness": 30.0},
+    "the paper's mixture, action weight D": {"decisiveness": 1.0, "action_weight": "dimensions"},
     "action weight 10": {"action_weight": 10.0},
     "observation weight 1": {"observation_weight": 1.0},
     "observation weight 0.1": {"observation_weight": 0.1},

@@ -31,7 +31,8 @@ OPTIONS: dict[str, Any] = {
     "n_chains": 3,
     "start": "rows",
     "max_features": 40,
-    "combination": "product",
+    "combination": "mixture",
+    "decisiveness": 10.0,
     "scale_columns": False,
     "priors": Priors(ibp_mass=(1.0, 10.0)),
 }

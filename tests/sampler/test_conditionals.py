@@ -542,17 +542,20 @@ def sum_log_probabilities(log_weights, data):
 
 
 @pytest.mark.parametrize(
-    ("action_weight", "decisiveness", "masked"),
+    ("action_weight", "decisiveness", "masked", "stretched"),
     [
-        (0.0, 1.0, False), (0.4, 1.0, False), (1.0, 1.0, False), (1.5, 1.0, False), (6.0, 1.0, False),
-        (1.0, 5.0, False), (2.5, 0.6, False), (0.0, 5.0, False), (1.0, 1.0, True), (2.5, 4.0, True),
+        (0.0, 1.0, False, False), (0.4, 1.0, False, False), (1.0, 1.0, False, False), (1.5, 1.0, False, False),
+        (6.0, 1.0, False, False), (1.0, 5.0, False, False), (2.5, 0.6, False, False), (0.0, 5.0, False, False),
+        (1.0, 1.0, True, False), (2.5, 4.0, True, False),
+        (1.0, 5.0, False, True), (2.5, 0.6, True, True), (0.0, 5.0, False, True),
     ],
 )  # fmt: skip
-def test_policies_and_their_concentration_follow_the_posterior(action_weight, decisiveness, masked):
+def test_policies_and_their_concentration_follow_the_posterior(action_weight, decisiveness, masked, stretched):
+    """Where the decisiveness is learned, policies and concentration are stretched; here it stays as it is."""
     data = make_acting(masked)
     target = make_target(
         Priors(policy_concentration=(3.0, 2.0)), n_actions=3, n_dimensions=1, action_weight=action_weight,
-        decisiveness=decisiveness,
+        decisiveness="auto" if stretched else decisiveness,
     )  # fmt: skip
     state = make_tiny()[0]._replace(policies=np.full((2, 3), 1 / 3), decisiveness=decisiveness)
     drawn = visit_policies(np.random.default_rng(4), 300_000, ROWS, state, data, target)

@@ -185,7 +185,8 @@ def draw_decisive_policies(rng, substates, policies, concentration, votes, data,
                     rest = max(tallies[n, u] - substates[k, n] * policies[k, u], 0.0)
                     tallies[n, u] = rest + substates[k, n] * new
         policies[k, first], policies[k, second] = new_first, new_second
-    if n_actions > 1 and n_features > 0:
+    # with a fixed tau a chain keeps the draws that it had before there was this step
+    if target.decisiveness == LEARNED and n_actions > 1 and n_features > 0:
         policies, concentration, tallies = stretch_policies(
             rng, substates, policies, concentration, tallies, votes, data, target
         )
