@@ -268,6 +268,11 @@ def test_policies_for_predictions_must_match_the_draws(demo, tmp_path):
         write_model(tmp_path / "broken.nc", replace(model._result, cut=changed), model.posterior_)
         with pytest.raises(ModelFileError, match=r"do not match its draws|does not hold log odds"):
             whyact.load(tmp_path / "broken.nc")
+    # means beyond a substate's range, and a product without what it predicts with
+    for changed in (cut._replace(means=2.0 + cut.means), None):
+        write_model(tmp_path / "broken.nc", replace(model._result, cut=changed), model.posterior_)
+        with pytest.raises(ModelFileError, match=r"'prediction' (has wrong means|does not match)"):
+            whyact.load(tmp_path / "broken.nc")
 
 
 def test_a_newer_file_is_refused(change):

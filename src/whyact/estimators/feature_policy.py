@@ -351,9 +351,13 @@ class FeaturePolicyClassifier(FeatureLearner):
         """How to combine policies, by the parameter or by trials."""
         if self._find_published() or not len(given.classes):
             return Choice("mixture", None)
-        return (
-            choose_combination(self, given, scaling) if self.combination == "auto" else Choice(self.combination, None)
-        )
+        if self.combination != "auto":
+            return Choice(self.combination, None)
+        # numba is imported at the first fit, not with the package
+        from whyact.sampler.compiling import announce_compilation
+
+        announce_compilation(self.verbose, self._find_algorithm().kernel)  # the trials are silent about it
+        return choose_combination(self, given, scaling)
 
     def _complete(self, result: FitResult) -> FitResult:
         """Learn the policies that predictions of a product use."""

@@ -263,6 +263,10 @@ def decode_model(
     demand(combination in COMBINATIONS, "'combination' is wrong")
     target = make_target(parameters, n_actions, observations.shape[1], weights, combination, scaling)
     chains = decode_chains(groups, target, observations.shape, end.states, more)
+    demand(
+        ("prediction" in groups) == (target.combination == PRODUCT and len(classes) > 0),
+        "'prediction' does not match 'combination'",
+    )
     demand("source" not in about or isinstance(about["source"], str), "'source' is wrong")
     return FitResult(
         parameters=parameters,
