@@ -25,7 +25,7 @@ SIZES = ((80, 30, 9, 100), (300, 2730, 31, 100))
 
 
 COMBINATIONS: dict[str, dict[str, str | float]] = {
-    "decisiveness learned": {"decisiveness": "auto"},
+    "decisiveness learned": {"decisiveness": "drawn"},
     "decisiveness 10": {"decisiveness": 10.0},
     "product": {"combination": "product"},
 }

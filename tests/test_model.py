@@ -197,7 +197,7 @@ def test_log_joint_of_a_product_has_its_own_factors(masked):
 def test_log_joint_with_a_learned_decisiveness_has_its_prior():
     one, other = (make_product_states()[0]._replace(base_policy=np.zeros(0), decisiveness=tau) for tau in (3.0, 0.7))
     data = make_demonstrations(np.zeros((3, 2)), [1, 0, -1])
-    target = make_target(Priors(decisiveness=(2.5, 0.4)), n_actions=3, n_dimensions=2, n_levels=3, decisiveness="auto")
+    target = make_target(Priors(decisiveness=(2.5, 0.4)), n_actions=3, n_dimensions=2, n_levels=3, decisiveness="drawn")
     expected = 0.0
     for state, sign in ((one, 1), (other, -1)):
         tau = state.decisiveness
@@ -272,7 +272,7 @@ def test_simulate_draws_what_a_product_and_a_learned_decisiveness_need():
         logs = np.log(state.base_policy)
         scales.append(state.policy_scale)
         squares.append(np.sum((logs - logs.mean()) ** 2) / state.policy_scale)
-        decisiveness.append(simulate(rng, 1, 1, 3, priors=priors, decisiveness="auto").state.decisiveness)
+        decisiveness.append(simulate(rng, 1, 1, 3, priors=priors, decisiveness="drawn").state.decisiveness)
         assert state.policies.shape == (len(state.features), 3)
     # a false alarm in 100,000 for each
     assert stats.kstest(scales, stats.invgamma(6.0, scale=8.0).cdf).pvalue > 1e-5
@@ -298,6 +298,6 @@ def test_births_that_the_action_must_accept_are_tried_less_often():
     options = {"n_actions": 3, "n_dimensions": 40}
     assert make_target(Priors(), **options).n_birth_tries == 12
     assert make_target(Priors(), **options, decisiveness=10.0).n_birth_tries == 6
-    assert make_target(Priors(), **options, decisiveness="auto").n_birth_tries == 6
+    assert make_target(Priors(), **options, decisiveness="drawn").n_birth_tries == 6
     product = make_target(Priors(), **options, combination="product", decisiveness=10.0)
     assert (product.n_birth_tries, product.decisiveness) == (6, 1.0)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from whyact.cut_policies import CutPolicies
+from whyact.model import MIXTURE
 from whyact.sampler.draws import ChainDraws, RunEnd
 from whyact.scaling import Scaling
 
@@ -61,6 +62,13 @@ class FitResult:
     weight_scores: dict[Any, float] | None = None
     shape: tuple[int, ...] | None = None
     source: str | None = None
+
+    @property
+    def is_decisiveness_learned(self) -> bool:
+        """Whether policies are mixed, with a decisiveness that was not given."""
+        given = self.parameters.get("decisiveness", 1.0)
+        is_exact = self.parameters.get("sampler") == "exact"
+        return isinstance(given, str) and is_exact and self.target.combination == MIXTURE and len(self.classes) > 0
 
     @property
     def prediction_seed(self) -> int:

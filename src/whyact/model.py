@@ -210,8 +210,8 @@ def make_target(
 ) -> Target:
     """Flatten the options and the hyperpriors.
 
-    The action weight may be "dimensions", the paper's D, and the decisiveness "auto", to be drawn. A product has no
-    decisiveness: the scale of its log odds is learned.
+    The action weight may be "dimensions", the paper's D, and the decisiveness "drawn", with all the rest. A product
+    has no decisiveness: the scale of its log odds is learned.
     """
     tau = find_decisiveness(combination, decisiveness)
     if n_birth_tries is None:  # births that the action must accept take longer
@@ -251,7 +251,7 @@ def find_decisiveness(combination: str, decisiveness: float | str) -> float:
     """The decisiveness as the kernels see it."""
     if combination == "product":
         return 1.0
-    return LEARNED if decisiveness == "auto" else float(decisiveness)
+    return LEARNED if decisiveness == "drawn" else float(decisiveness)
 
 
 def action_probabilities(

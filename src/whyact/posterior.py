@@ -81,6 +81,8 @@ class Posterior:
     best_is_modal : bool, default=True
         Whether the representative draw is chosen among those with the most probable number of features. If not,
         it is the paper's MAP.
+    averages_policies : bool, default=False
+        Whether the representative draw speaks with policies that are averaged over all draws of its features.
 
     Examples
     --------
@@ -104,6 +106,7 @@ class Posterior:
         unit: float = 1.0,
         feature_values: str = "positive",
         best_is_modal: bool = True,
+        averages_policies: bool = False,
     ):
         if not chains or not all(len(chain) for chain in chains):
             raise ValueError("a posterior needs at least one draw in each chain.")
@@ -111,6 +114,7 @@ class Posterior:
         self.unit = unit
         self.feature_values = feature_values
         self.best_is_modal = best_is_modal
+        self.averages_policies = averages_policies
 
     @property
     def n_chains(self) -> int:
@@ -226,11 +230,11 @@ class Posterior:
     def chosen_on_average(self) -> Any:
         """The chosen draw, with each policy averaged over all draws of its feature, and the mean decisiveness.
 
-        One draw of the policies is noisy; given the features, their average is what MAP predicts with. Where the
-        decisiveness is fixed, as in the paper, the chosen draw stays as it is.
+        One draw of the policies is noisy; given the features, their average is what MAP predicts with. Unless
+        `averages_policies`, the chosen draw stays as it is, as in the paper.
         """
         chosen, decisiveness = self.chosen, self.traces.get("decisiveness", np.ones(1))
-        if np.ptp(decisiveness) == 0:
+        if not self.averages_policies:
             return chosen
         policies = chosen.policies.copy()
         for k in range(len(policies)):

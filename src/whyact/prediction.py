@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
+from whyact.cut_decisiveness import learn_decisiveness
 from whyact.cut_policies import CutPolicies, learn_cut_policies
 from whyact.errors import DamagedFileError
 from whyact.model import State, Target, center_log_odds
@@ -203,6 +204,21 @@ class Predictor:
         draws = self._best_draw if one_draw else self.many_draws
         n_kept = 0 if maximise or not self.draws_substates else N_KEPT_OF_ONE_DRAW if one_draw else N_KEPT
         return self._run(observations, draws, n_kept, n_jobs, available, keep_substates=one_draw)[0]
+
+    def learn_decisiveness(
+        self, observations: np.ndarray, actions: np.ndarray, available: np.ndarray | None, n_jobs: int | None = None
+    ) -> float:
+        """How decisive the teacher of these rows is (`cut_decisiveness.py`); action -1 where missing."""
+        draws = self.many_draws
+        return learn_decisiveness(
+            lambda rows: self.record(observations[rows], n_jobs=n_jobs)[1].substates,
+            draws.voices.policies,
+            draws.splits,
+            actions,
+            available,
+            self.target.decisiveness_shape,
+            self.target.decisiveness_rate,
+        )
 
     def record(
         self, observations: np.ndarray, *, available: np.ndarray | None = None, n_jobs: int | None = None

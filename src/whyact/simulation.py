@@ -108,8 +108,8 @@ def simulate(
         Whether the weights of features are exponential or Gaussian.
     combination : {"mixture", "product"}, default="mixture"
         How the policies of the features in a row are combined.
-    decisiveness : float or "auto", default=1.0
-        Power of the mixture of policies; "auto" draws it from its prior.
+    decisiveness : float or "drawn", default=1.0
+        Power of the mixture of policies; "drawn": from its prior.
     **given
         Any field of `State`; each other variable is drawn from its distribution given its parents.
 
@@ -159,7 +159,7 @@ def simulate(
 
 def draw_decisiveness_from_prior(rng: np.random.Generator, priors: Priors, decisiveness: float | str) -> float:
     """The decisiveness, drawn if it is to be learned."""
-    if decisiveness != "auto":
+    if decisiveness != "drawn":
         return float(decisiveness)
     shape, rate = priors.decisiveness
     return float(rng.gamma(shape) / rate)

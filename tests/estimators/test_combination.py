@@ -114,12 +114,14 @@ def test_of_many_rows_some_are_tried():
     assert np.sum(some.actions >= 0) == 500  # all that have an action
 
 
-def test_decisiveness_is_learned():
+@pytest.mark.parametrize("way", ["auto", "drawn"])
+def test_decisiveness_is_learned(way):
     truth = draw_ground_truth(np.random.default_rng(5), 4, 25)
     options = QUICK | {"n_burn_in": 900, "n_draws": 300, "combination": "mixture"}
-    model = FeaturePolicyClassifier(**options).fit(*truth.train)
+    model = FeaturePolicyClassifier(**options, decisiveness=way).fit(*truth.train)
     assert model.decisiveness_ > 3
-    assert model.posterior_.traces["decisiveness"].std() > 0
+    # after sampling, one number for all draws; otherwise each has its own
+    assert (np.ptp(model.posterior_.traces["decisiveness"]) > 0) == (way == "drawn")
     fixed = FeaturePolicyClassifier(**options, decisiveness=1.0).fit(*truth.train)
     X, y = truth.test
     chosen = np.searchsorted(model.classes_, y)

@@ -102,7 +102,7 @@ def test_the_table_of_the_published_algorithm_chooses_it(write, sampler):
         ("[as_published]\nbirths = 1", "no setting 'as_published.births'"),
         ("n_chains = 2.5", "n_chains must be a whole number of at least 1, not 2.5"),
         ("n_chains = true", "n_chains must be a whole number of at least 1, not True"),
-        ("decisiveness = nan", "decisiveness must be a finite number above 0 or 'auto', not nan"),
+        ("decisiveness = nan", "decisiveness must be a finite number above 0 or 'auto' or 'drawn', not nan"),
         ("combination = 'sum'", "combination must be 'auto' or 'mixture' or 'product', not 'sum'"),
         ("scale_columns = 'yes'", "scale_columns must be true or false or 'auto', not 'yes'"),
         ("scale_columns = 1", "scale_columns must be true or false or 'auto', not 1"),

@@ -24,7 +24,7 @@ N_BINS = 8
 # Three or four chi-square tests with p > 1e-4: a correct sampler fails with probability 4e-4. The seed is fixed.
 P_LIMIT = 1e-4
 # How policies are combined, and what is ranked of it.
-KINDS = [({}, ()), ({"decisiveness": "auto"}, ("decisiveness",)), ({"combination": "product"}, ("policy_scale",))]
+KINDS = [({}, ()), ({"decisiveness": "drawn"}, ("decisiveness",)), ({"combination": "product"}, ("policy_scale",))]
 
 
 def rank_truth(rng, options, names, n_kept=63, thin=30):

@@ -20,7 +20,9 @@ from whyact.model import (
 from whyact.sampler.combining import (
     HUGE,
     SMALLEST,
+    UNKNOWN,
     bound_gain,
+    bound_inverse_probability,
     change_tally,
     fill_bounds,
     fill_tally,
@@ -206,40 +208,76 @@ def test_only_the_papers_mixture_is_plain(kind, masked):
 
 
 def test_learned_decisiveness_is_never_plain():
-    target = make_target(Priors(), n_actions=2, n_dimensions=1, decisiveness="auto")
+    target = make_target(Priors(), n_actions=2, n_dimensions=1, decisiveness="drawn")
     assert not is_plain(make_demonstrations(np.zeros((1, 1)), [0]), target)
 
 
 # --- acceptance ----------------------------------------------------------------------------------------------
 
 
-def make_pair(log_odds_before, log_odds_after):
-    """What `is_accepted` is given about a row of two actions of which the second is taken, by its log odds."""
-    target = make_target(Priors(), n_actions=2, n_dimensions=1, combination="product")
+def make_pair(kind, log_odds_before, log_odds_after):
+    """Tallies of a row of two actions of which the second is taken, by its log odds, and the rest for `is_accepted`."""
+    target = make_target(Priors(), n_actions=2, n_dimensions=1, combination=kind[0], decisiveness=kind[1])
     data = make_demonstrations(np.zeros((1, 1)), [1])
-    votes = find_votes(np.full((1, 2), 0.5), np.full(2, 0.5), 1.0, target)
+    votes = find_votes(np.full((1, 2), 0.5), np.full(2, 0.5), kind[1], target)
     tallies = [np.array([-0.5, 0.5]) * log_odds for log_odds in (log_odds_before, log_odds_after)]
-    inverses = [inverse_probability(tally, 0, 1, votes, data) for tally in tallies]
-    return (*inverses, *tallies, 0, 1, votes, data)
+    if kind[0] == "mixture":  # the odds are the ratio of the tallies to the power of tau
+        tallies = [np.array([1.0, math.exp(tally[1] / (0.5 * kind[1]))]) for tally in tallies]
+    return (*tallies, 0, 1, votes, data)
 
 
+@pytest.mark.parametrize("kind", [("product", 1.0), ("mixture", 12.0), ("mixture", 0.5)])
 @pytest.mark.parametrize("action_weight", [0.0, 0.4, 1.0, 2.5])
-@pytest.mark.parametrize("shift", [0.0, -2000.0])  # also where the inverse probability overflows
-def test_a_proposal_is_accepted_as_often_as_the_action_wants(action_weight, shift):
+@pytest.mark.parametrize(
+    "shift", [0.0, 3.0, -2000.0]
+)  # also where the action is nearly sure, and where 1 / P overflows
+def test_a_proposal_is_accepted_as_often_as_the_action_wants(kind, action_weight, shift):
     rng = np.random.default_rng(0)
+    if kind[0] == "mixture":
+        shift = max(shift, -600.0 * kind[1])  # the tally of a mixture must not underflow
     for before, after in [(0.1, -0.3), (-0.3, 0.1), (0.2, 0.2), (1.0, -2.0)]:
-        pair = make_pair(before + shift, after + shift)
-        n_accepted = sum(is_accepted(rng, *pair, action_weight) for _ in range(10_000))
-        gain = special.log_expit(after + shift) - special.log_expit(before + shift)
-        expected = min(1.0, math.exp(action_weight * gain))
-        # 4.5 standard errors: a false alarm in 150,000
-        assert abs(n_accepted / 10_000 - expected) <= 4.5 * math.sqrt(expected * (1 - expected) / 10_000) + 1e-12
+        pair = make_pair(kind, before + shift, after + shift)
+        tally, changed, *row = pair
+        known = inverse_probability(tally, *row)
+        for inverse in (UNKNOWN, known):
+            found = [is_accepted(rng, inverse, *pair, action_weight) for _ in range(5_000)]
+            gain = special.log_expit(after + shift) - special.log_expit(before + shift)
+            expected = min(1.0, math.exp(action_weight * gain))
+            share = np.mean([accepted for accepted, _ in found])
+            # 5 standard errors: a false alarm in 12,000 for all 288 together
+            assert abs(share - expected) <= 5 * math.sqrt(expected * (1 - expected) / 5_000) + 1e-12
+            then = {True: (UNKNOWN, inverse_probability(changed, *row)), False: (known,)}
+            assert all(after_it in then[accepted] for accepted, after_it in found)
 
 
 def test_an_action_of_no_weight_never_rejects():
     """Not even where the inverse probability overflows."""
     rng = np.random.default_rng(0)
-    assert all(is_accepted(rng, *make_pair(*pair), 0.0) for pair in ((1.0, -5.0), (-2000.0, -3000.0), (1.0, -2000.0)))
+    for odds in ((1.0, -5.0), (-2000.0, -3000.0), (1.0, -2000.0)):
+        assert is_accepted(rng, UNKNOWN, *make_pair(("product", 1.0), *odds), 0.0)[0]
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cheap_bound_is_above_the_inverse_probability(kind, masked):
+    n_tight = n_all = 0
+    for seed in range(100):
+        substates, _, _, votes, data, _ = make_case(seed, kind, masked)
+        tallies = tally_rows(substates, -1, votes)
+        for n in range(N_ROWS):
+            action = int(np.argmax(np.where(is_in(data, n), tallies[n], -np.inf)))
+            inverse = inverse_probability(tallies[n], n, action, votes, data)
+            bound = bound_inverse_probability(tallies[n], n, action, votes, data)
+            assert bound >= inverse * (1 - 1e-12)
+            n_tight += bound < 3 * inverse
+            n_all += 1
+    if kind[1] >= 1:
+        assert n_tight > 0.5 * n_all  # it is of use
+
+
+def is_in(data, n):
+    """Which actions are available in a row."""
+    return data.available[n] if len(data.available) else np.ones(N_ACTIONS, bool)
 
 
 # --- gains and their bound -----------------------------------------------------------------------------------

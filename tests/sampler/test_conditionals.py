@@ -217,7 +217,7 @@ def visit_substates(rng, n, substates, state, scale, data, target):
         {"decisiveness": 0.5, "action_weight": 3.0, "missing": True},
         {"decisiveness": 1.0, "masked": True},
         {"decisiveness": 4.0, "masked": True},
-        {"decisiveness": "auto", "action_weight": 0.4, "masked": True},
+        {"decisiveness": "drawn", "action_weight": 0.4, "masked": True},
         {"combination": "product"},
         {"combination": "product", "action_weight": 3.0, "missing": True},
         {"combination": "product", "action_weight": 0.4, "masked": True},
@@ -411,7 +411,7 @@ def weigh_prior_of_births(rng, n_prior, state, observations, data, target):
         (1.5, "positive", {"decisiveness": 6.0}, None, False),
         (1.0, "real", {"decisiveness": 0.4}, 2, False),
         (1.0, "positive", {}, None, True),
-        (2.5, "positive", {"decisiveness": "auto"}, None, True),
+        (2.5, "positive", {"decisiveness": "drawn"}, None, True),
         (1.0, "positive", {"combination": "product"}, None, False),
         (2.5, "real", {"combination": "product"}, None, False),
         (1.0, "positive", {"combination": "product"}, 2, True),
@@ -555,7 +555,7 @@ def test_policies_and_their_concentration_follow_the_posterior(action_weight, de
     data = make_acting(masked)
     target = make_target(
         Priors(policy_concentration=(3.0, 2.0)), n_actions=3, n_dimensions=1, action_weight=action_weight,
-        decisiveness="auto" if stretched else decisiveness,
+        decisiveness="drawn" if stretched else decisiveness,
     )  # fmt: skip
     state = make_tiny()[0]._replace(policies=np.full((2, 3), 1 / 3), decisiveness=decisiveness)
     drawn = visit_policies(np.random.default_rng(4), 300_000, ROWS, state, data, target)
@@ -595,7 +595,7 @@ def visit_decisiveness(rng, n, decisiveness, tallies, data, target):
 def test_decisiveness_follows_its_integrated_posterior(action_weight, prior, masked):
     data = make_acting(masked)
     target = make_target(
-        Priors(decisiveness=prior), n_actions=3, n_dimensions=1, action_weight=action_weight, decisiveness="auto"
+        Priors(decisiveness=prior), n_actions=3, n_dimensions=1, action_weight=action_weight, decisiveness="drawn"
     )
     policies = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]])
     votes = find_votes(policies, np.zeros(0), 3.0, target)

@@ -28,7 +28,7 @@ Z_LIMIT = 4.5
         {"silent": True},  # how the features of each action are learned in `PerActionFeaturesClassifier`
         {"decisiveness": 5.0},
         {"decisiveness": 0.5, "missing": True, "max_features": 2},
-        {"decisiveness": "auto", "missing": True},
+        {"decisiveness": "drawn", "missing": True},
         {"decisiveness": 1.0, "masked": True},
         {"combination": "product"},
         {"combination": "product", "missing": True, "masked": True, "max_features": 2, "feature_values": "real"},

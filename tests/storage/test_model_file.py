@@ -233,13 +233,16 @@ def test_joblib_keeps_a_pipeline(demo, tmp_path):
 
 # --- versions -----------------------------------------------------------------------------------------------
 
-FROZEN = DATA / "model-schema-1.nc"
 
-
-def test_the_frozen_file_of_schema_1_is_read():
-    """A file that whyact 0.1.0 wrote; every later version must read it. Never write it again."""
-    model = whyact.load(FROZEN)
-    expected = json.loads(FROZEN.with_suffix(".json").read_text())
+@pytest.mark.parametrize("schema", [1, 2])
+def test_the_frozen_file_of_an_older_schema_is_read(schema):
+    """Files that earlier versions wrote; every later one must read them. Never write them again."""
+    frozen = DATA / f"model-schema-{schema}.nc"
+    model = whyact.load(frozen)
+    expected = json.loads(frozen.with_suffix(".json").read_text())
+    # in schema 2, "auto" meant that the decisiveness was drawn
+    assert model.decisiveness == {1: 1.0, 2: "drawn"}[schema]
+    assert model.decisiveness_ == pytest.approx(expected.get("decisiveness", 1.0), rel=1e-12)
     assert model.classes_.tolist() == expected["classes"]
     assert model.get_params()["n_burn_in"] == expected["n_burn_in"]
     assert np.allclose(model.components_, expected["components"], rtol=1e-12)
@@ -279,7 +282,9 @@ def test_a_newer_file_is_refused(change):
     def edit(groups):
         groups["/"].attributes.update(whyact_schema=SCHEMA + 1, whyact_version="9.0")
 
-    with pytest.raises(ModelFileError, match=r"written by a newer whyact \(9\.0, schema 3; .*: install that version"):
+    with pytest.raises(
+        ModelFileError, match=rf"written by a newer whyact \(9\.0, schema {SCHEMA + 1}; .*: install that version"
+    ):
         whyact.load(change(edit))
 
 

@@ -224,4 +224,4 @@ def find_unused(model):
     """Quantities that are not part of a model: no sweep moves them."""
     if model.get("combination") == "product":
         return {"policy_concentration", "decisiveness"}
-    return {"policy_scale", "base_policy"} | (set() if model.get("decisiveness") == "auto" else {"decisiveness"})
+    return {"policy_scale", "base_policy"} | (set() if model.get("decisiveness") == "drawn" else {"decisiveness"})

@@ -62,7 +62,7 @@ def make_model(
         chain = None
         for number in numbers or [n_features] * n_draws:
             noisy = features / scaling.unit * rng.uniform(0.9, 1.1, features.shape)
-            decisiveness = rng.uniform(9, 15) if model.decisiveness == "auto" else model.decisiveness
+            decisiveness = rng.uniform(9, 15) if isinstance(model.decisiveness, str) else model.decisiveness
             scalars = [0.01] * (len(State._fields) - 5)
             state = State(
                 levels[:number] / 99, noisy[:number], policies[:number], *scalars, decisiveness, base_policy

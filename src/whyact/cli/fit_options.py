@@ -144,8 +144,9 @@ TABLE = (
         metavar="auto|mixture|product",
     ),
     FitOption(
-        "decisiveness", str, "auto", "Exponent of the mixture, above 1 for a teacher who takes the best action.", MODEL,
-        to_number, metavar=NUMBER_OR_AUTO,
+        "decisiveness", str, "auto",
+        "Exponent of the mixture, above 1 for a teacher who takes the best action; drawn: with all the rest.", MODEL,
+        to_number, metavar="NUMBER|auto|drawn",
     ),
     FitOption(
         "action_weight", str, "1",

@@ -28,7 +28,7 @@ N_PARTS = 4
 N_KEPT = 15  # draws of a trial
 # All trials together have this share of the sweeps of a fit that is half burn-in, and this share of a trial's sweeps is
 # its own burn-in.
-SHARE_OF_SWEEPS = 0.25
+SHARE_OF_SWEEPS = 0.2
 SHARE_OF_BURN_IN = 0.8
 MOST_ROWS = 1000
 ENOUGH_HIDDEN = 250  # actions to judge by: of many rows, not every quarter has to be hidden
@@ -86,7 +86,7 @@ def choose_combination(estimator: Any, given: CheckedInput, scaling: Scaling) ->
 
 
 def find_length(estimator: Any) -> dict[str, int]:
-    """Parameters of a trial's chain: by default 600 + 150 sweeps.
+    """Parameters of a trial's chain: by default 480 + 120 sweeps.
 
     They do not depend on `n_draws`: whoever draws more later must come to the same choice.
     """

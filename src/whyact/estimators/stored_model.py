@@ -49,7 +49,7 @@ def make_stored_target(
 ) -> Target:
     """The distribution that was sampled, by the parameters in a file."""
     complete = complete_parameters(parameters)
-    is_plain = n_actions < 2 or find_published(complete["sampler"])
+    is_plain = n_actions < 2 or find_published(complete["sampler"]) or complete["decisiveness"] == "auto"
     return make_target(
         find_priors(complete["priors"], complete["sampler"], scaling),
         n_actions=n_actions,

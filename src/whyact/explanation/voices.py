@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 from whyact.cut_policies import CutPolicies
 from whyact.intervals import Interval, quantile_interval
-from whyact.model import LEARNED, center_log_odds
+from whyact.model import center_log_odds
 
 
 class ChosenVoices(NamedTuple):
@@ -27,7 +27,7 @@ def find_chosen_voices(chosen: Any, cut: CutPolicies | None) -> ChosenVoices:
 
 def is_learned(model: Any) -> bool:
     """Whether the decisiveness of a mixture was learned, not set."""
-    return bool(model.combination_ == "mixture" and model._result.target.decisiveness == LEARNED)
+    return bool(model._result.is_decisiveness_learned)
 
 
 def is_product(model: Any) -> bool:

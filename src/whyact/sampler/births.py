@@ -27,7 +27,7 @@ from whyact.sampler.combining import (
     log_gain_of_column,
     tally_rows,
 )
-from whyact.sampler.compiling import kernel
+from whyact.sampler.compiling import inlined, kernel
 from whyact.sampler.hyperparameters import expected_features_per_mass
 from whyact.sampler.policies import draw_dirichlet
 from whyact.sampler.product import draw_policy_of_product
@@ -37,7 +37,7 @@ from whyact.sampler.substates import ActionTerm, bound_number, draw_level, log_l
 CELLS_FOR_BOUND = 24
 
 
-@kernel
+@inlined
 def action_term_of_row(n, contributions, totals, policy, data, target):
     """What row n's action says about a feature that is not in the sums `contributions` and `totals`."""
     action = data.actions[n]
@@ -76,33 +76,28 @@ def draw_sparsity(rng, alpha_zero, alpha_nonzero):
 
 
 @kernel
-def log_evidence(
-    cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target, stop_below,
-    stop_above,
-):  # fmt: skip
-    """Log likelihood ratio of a singleton with its substates summed out.
-
-    Stops early once it is certain to be below `stop_below`, or above `stop_above`; what is returned is then a bound on
-    that side. `residual`, `contributions` and `totals` are without the feature. What a row can still add is bounded by
-    its largest likelihood ratio over s, then by a coarse sum. So most proposals are rejected after a few rows, at a
-    cost that hardly depends on the number of levels, and the decision stays exact. The sum over the levels is at least
-    the largest of its terms, which mostly shows at once that a feature must not die.
-    """
-    n_rows = len(residual)
+def least_evidence(residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target):
+    """A lower bound on the evidence (see `refine_evidence`), which mostly shows at once that a feature must not die."""
     level_prior = (1.0 - zero_prior) / (target.n_levels - 1)
     precision = scale * weight * weight
-    bounds = np.empty(n_rows)
+    least = 0.0
+    for n in range(len(residual)):
+        action_term = action_term_of_row(n, contributions, totals, policy, data, target)
+        linear = scale * weight * residual[n] if observed[n] else 0.0
+        own = precision if observed[n] else 0.0
+        least += log_least_of_levels(linear, own, target.n_levels, zero_prior, level_prior, action_term)
+    return least
+
+
+@kernel
+def bound_evidence(bounds, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target):
+    """An upper bound on the evidence: fill in that of each row, by its largest likelihood ratio over s; return the sum.
+
+    So most proposals are rejected after a look at each row, at a cost that does not depend on the number of levels.
+    """
+    precision = scale * weight * weight
     bound = 0.0
-    if stop_above < math.inf:
-        least = 0.0
-        for n in range(n_rows):
-            action_term = action_term_of_row(n, contributions, totals, policy, data, target)
-            linear = scale * weight * residual[n] if observed[n] else 0.0
-            own = precision if observed[n] else 0.0
-            least += log_least_of_levels(linear, own, target.n_levels, zero_prior, level_prior, action_term)
-        if least > stop_above:
-            return least
-    for n in range(n_rows):
+    for n in range(len(residual)):
         best = 0.0
         share = 1.0  # of the levels that matter
         if observed[n]:
@@ -123,9 +118,24 @@ def log_evidence(
                 best += action_term.power * math.log(gain)
         bounds[n] = math.log(zero_prior + (1.0 - zero_prior) * share * math.exp(best)) if best < 700.0 else best
         bound += bounds[n]
-    # first with many levels in one cell, whose weight is bounded from above, then exactly
+    return bound
+
+
+@kernel
+def refine_evidence(
+    bounds, bound, cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target,
+    stop_below,
+):  # fmt: skip
+    """The evidence: log likelihood ratio of a singleton with its substates summed out, from bounds on it.
+
+    Stops early once it is certain to be below `stop_below`; what is returned is then an upper bound. `residual`,
+    `contributions` and `totals` are without the feature. Rows are refined one after the other, first by a coarse sum
+    with many levels in one cell, whose weight is bounded from above, then exactly. So the decision is exact.
+    """
+    level_prior = (1.0 - zero_prior) / (target.n_levels - 1)
+    precision = scale * weight * weight
     for width in (max(1, (target.n_levels - 1) // CELLS_FOR_BOUND), 1):
-        for n in range(n_rows):
+        for n in range(len(residual)):
             if bound < stop_below:
                 return bound
             action_term = action_term_of_row(n, contributions, totals, policy, data, target)
@@ -137,6 +147,25 @@ def log_evidence(
         if width == 1:
             break
     return bound
+
+
+@kernel
+def exceeds_evidence(
+    bounds, cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target, limit
+):
+    """Whether a limit is above the evidence of a singleton."""
+    if least_evidence(residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target) > (
+        limit
+    ):
+        return False
+    bound = bound_evidence(
+        bounds, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target
+    )
+    evidence = refine_evidence(
+        bounds, bound, cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data,
+        target, limit,
+    )  # fmt: skip
+    return evidence < limit
 
 
 @kernel
@@ -296,7 +325,7 @@ def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, d
     tallies = np.zeros((0, policies.shape[1]))
     expected = np.zeros((n_rows if decides else 0, policies.shape[1]))
     lacks = np.zeros(n_rows)
-    most_to_gain = 0.0
+    bounds = np.empty(n_rows)
     changed = True
     for _ in range(target.n_birth_tries):
         if changed:  # sums over the features that are there now
@@ -325,21 +354,30 @@ def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, d
             zero_prior = draw_sparsity(rng, target.sparsity_zero, target.sparsity_nonzero)
             policy = draw_policy_from_prior(rng, policies, state.policy_concentration, state.policy_scale, target)
             vote = center_logs(policy) if votes.is_product else policy
-            if decides:
-                most_to_gain = bound_gain(tallies, vote, votes, data, target, expected, lacks)
             needed = log_uniform - math.log(birth_rate / (n_singletons + 1))
-            evidence = log_evidence(
-                cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target,
-                needed - most_to_gain, math.inf,
-            )  # fmt: skip
-            if evidence < needed - most_to_gain:
+            bound = bound_evidence(
+                bounds, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target
+            )
+            if decides and bound + bound_gain(tallies, vote, votes, data, target, expected, lacks) < needed:
                 continue
-            draw_column(
-                rng, cells, column, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data,
-                target,
+            if decides:
+                # the column comes first: what its actions lose mostly rejects it before anything has to be summed
+                draw_column(
+                    rng, cells, column, residual, observed, weight, zero_prior, policy, contributions, totals, scale,
+                    data, target,
+                )  # fmt: skip
+                needed -= log_gain_of_column(tallies, column, vote, votes, data, target)
+            evidence = refine_evidence(
+                bounds, bound, cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale,
+                data, target, needed,
             )  # fmt: skip
-            if decides and evidence + log_gain_of_column(tallies, column, vote, votes, data, target) < needed:
+            if evidence < needed:
                 continue
+            if not decides:
+                draw_column(
+                    rng, cells, column, residual, observed, weight, zero_prior, policy, contributions, totals, scale,
+                    data, target,
+                )  # fmt: skip
             newborn = np.zeros(n_dimensions)
             newborn[d] = weight
             place = int(rng.random() * (len(features) + 1))
@@ -357,7 +395,7 @@ def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, d
                 residual[n] += s * features[dying, d]
             if not decides:
                 sum_contributions(substates, policies, dying, contributions, totals, data)
-            changed = True
+                changed = True
             zero_prior = draw_sparsity(
                 rng, target.sparsity_zero + n_rows - n_nonzero, target.sparsity_nonzero + n_nonzero
             )
@@ -366,13 +404,13 @@ def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, d
             if decides:
                 others = tally_rows(substates, dying, votes)
                 allowed -= log_gain_of_column(others, substates[dying], votes.of_features[dying], votes, data, target)
-            evidence = log_evidence(
-                cells, residual, observed, features[dying, d], zero_prior, policies[dying].copy(), contributions,
-                totals, scale, data, target, allowed, allowed,
-            )  # fmt: skip
-            if evidence < allowed:
+            if exceeds_evidence(
+                bounds, cells, residual, observed, features[dying, d], zero_prior, policies[dying].copy(),
+                contributions, totals, scale, data, target, allowed,
+            ):  # fmt: skip
                 features = remove_row(features, dying)
                 substates = remove_row(substates, dying)
                 policies = remove_row(policies, dying)
                 n_deaths += 1
+                changed = True
     return substates, features, policies, n_births, n_deaths

@@ -18,13 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from whyact.model import MIXTURE, PRODUCT
-from whyact.sampler.compiling import kernel
+from whyact.sampler.compiling import inlined, kernel
 
 # Smallest probability of an action, so that no product of a substate and a policy underflows to zero.
 SMALLEST = 1e-290
 # An action whose log weight is this far below the largest does not change a sum in double precision.
 LOG_NEGLIGIBLE = -42.0
 HUGE = 1e280  # an inverse probability that is close to overflowing
+UNKNOWN = 0.0  # in place of an inverse probability
 
 
 class Votes(NamedTuple):
@@ -37,7 +38,7 @@ class Votes(NamedTuple):
     of_base: np.ndarray  # what is said where no feature is present, (U,)
 
 
-@kernel
+@inlined
 def is_plain(data, target):
     """Whether the conditionals can hold the action: the paper's mixture, with all actions available."""
     return target.combination == MIXTURE and target.decisiveness == 1.0 and len(data.available) == 0
@@ -62,13 +63,13 @@ def find_votes(policies, base_policy, decisiveness, target):
     return Votes(False, decisiveness, smallest_share, policies, np.zeros(policies.shape[1]))
 
 
-@kernel
+@inlined
 def is_available(n, u, data):
     """Whether action u is available in row n."""
     return len(data.available) == 0 or data.available[n, u]
 
 
-@kernel
+@inlined
 def inverse_probability(tally, n, action, votes, data):
     """1 / P(action | s) of row n by its tally: the sum over all actions, relative to the one that was taken."""
     inverse = 1.0
@@ -118,20 +119,60 @@ def log_share(tally, largest, votes):
     return tally - largest if votes.is_product else votes.power * math.log(max(tally / largest, SMALLEST))
 
 
-@kernel
-def is_accepted(rng, before, after, tally, changed, n, action, votes, data, action_weight):
-    """Accept a proposal for row n by the inverse probabilities and tallies of its action before and after it."""
+@inlined
+def bound_inverse_probability(tally, n, action, votes, data):
+    """An upper bound on 1 / P(action | s), infinity where there is none as cheap: no exponential, no logarithm."""
+    own = tally[action]
+    largest = -math.inf
+    n_others = 0
+    for u in range(len(tally)):
+        if u != action and is_available(n, u, data):
+            largest = max(largest, tally[u])
+            n_others += 1
+    if n_others == 0:
+        return 1.0
+    if not largest < own:
+        return math.inf
+    if votes.is_product:
+        lead = own - largest
+        return 1.0 + n_others / (1.0 + lead * (1.0 + lead * (0.5 + lead / 6.0)))  # exp(x) is above its first terms
+    if votes.power < 1.0:
+        return math.inf
+    # a share below one to the power of tau is below that to the power of 2, 4, 8, ... up to tau
+    share = largest / own
+    power = 2.0
+    while power <= votes.power:
+        share *= share
+        power *= 2.0
+    return 1.0 + n_others * share
+
+
+@inlined
+def is_accepted(rng, inverse, tally, changed, n, action, votes, data, action_weight):
+    """Accept a proposal for row n by its tallies before and after it; return this, and 1 / P(action | s) after it.
+
+    `inverse` is that of the row as it is. It is UNKNOWN as long as it is not needed: where the action is nearly sure, a
+    bound is enough to accept.
+    """
     if action_weight == 0.0:
-        return True
-    if before >= HUGE and after >= HUGE:  # close to overflowing: infinities could not be compared
+        return True, UNKNOWN
+    uniform = rng.random()
+    if action_weight == 1.0 and uniform * bound_inverse_probability(changed, n, action, votes, data) < 1.0:
+        return True, UNKNOWN
+    if inverse == UNKNOWN:
+        inverse = inverse_probability(tally, n, action, votes, data)
+    after = inverse_probability(changed, n, action, votes, data)
+    if inverse >= HUGE and after >= HUGE:  # close to overflowing: infinities could not be compared
         gain = log_probability(changed, n, action, votes, data) - log_probability(tally, n, action, votes, data)
-        return -rng.standard_exponential() < action_weight * gain
-    if action_weight == 1.0:
-        return rng.random() * after < before
-    return -rng.standard_exponential() < action_weight * (math.log(before) - math.log(after))
+        accepted = math.log(max(uniform, SMALLEST)) < action_weight * gain
+    elif action_weight == 1.0:
+        accepted = uniform * after < inverse
+    else:
+        accepted = math.log(max(uniform, SMALLEST)) < action_weight * (math.log(inverse) - math.log(after))
+    return accepted, after if accepted else inverse
 
 
-@kernel
+@inlined
 def fill_tally(tally, levels, step, left_out, votes):
     """Fill in the tally of a row by the levels of its substates; one feature may be left out, -1 means none is."""
     for u in range(len(tally)):
@@ -142,7 +183,7 @@ def fill_tally(tally, levels, step, left_out, votes):
                 tally[u] += levels[k] * step * votes.of_features[k, u]
 
 
-@kernel
+@inlined
 def change_tally(tally, changed, levels, k, new, step, votes):
     """Fill in `changed`, the tally with feature k at another level."""
     if new < levels[k] and not votes.is_product:
@@ -221,8 +262,8 @@ def bound_gain(tallies, vote, votes, data, target, expected, lacks):
     """An upper bound on what the actions can say for one more feature with this vote, whatever its substates are.
 
     A row gains at most what it lacks. The log probability of a product is concave in the substate, so it gains at
-    most the slope at zero. A mixture can only gain where the vote for the action, relative to the tally, is above the
-    smallest of all actions.
+    most the slope at zero. In a mixture one more feature cannot take from the tally of any action, so the row gains at
+    most what the tally of its own action does: tau log(1 + vote / tally), and the logarithm is below vote / tally.
     """
     most = 0.0
     for n in range(len(tallies)):
@@ -234,11 +275,8 @@ def bound_gain(tallies, vote, votes, data, target, expected, lacks):
             for u in range(len(vote)):
                 slope -= expected[n, u] * vote[u]
             most += max(min(slope, lacks[n]), 0.0)
+        elif votes.power * vote[action] < lacks[n] * tallies[n, action]:
+            most += votes.power * vote[action] / tallies[n, action]
         else:
-            for u in range(len(vote)):
-                # without any feature the action is uniform, and may gain by any vote
-                above = vote[action] * tallies[n, u] > vote[u] * tallies[n, action]
-                if (above or tallies[n, action] == 0.0) and is_available(n, u, data):
-                    most += lacks[n]
-                    break
+            most += lacks[n]
     return target.action_weight * most

@@ -36,7 +36,7 @@ from whyact.sampler.combining import (
     log_likelihood_of_rows,
     tally_rows,
 )
-from whyact.sampler.compiling import kernel
+from whyact.sampler.compiling import inlined, kernel
 from whyact.sampler.policies import log_density_concentration_given_policies
 from whyact.sampler.slicing import make_slice_sampler
 
@@ -142,7 +142,7 @@ def collect_rows(pair, first, second, substates, policy, tallies, data):
     )  # fmt: skip
 
 
-@kernel
+@inlined
 def log_sum_of_powers(tally, n, first, second, power, data):
     """Log of the sum of m(u)^tau over the available actions but these two, and the largest m(u) of them.
 
@@ -235,7 +235,9 @@ def log_density_decisiveness(decisiveness, arguments):
         total = 0.0
         for u in range(logs.shape[1]):
             total += share_of(decisiveness * logs[n, u])
-        log_density += target.action_weight * (decisiveness * logs[n, actions[n]] - math.log(total))
+        log_density += target.action_weight * decisiveness * logs[n, actions[n]]
+        if total != 1.0:  # most rows of a decisive teacher need no logarithm
+            log_density -= target.action_weight * math.log(total)
     return log_density
 
 

@@ -1,5 +1,6 @@
 """The kept draws of a chain, stored flat: features of all draws below each other, row splits to tell them apart."""
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +84,13 @@ class ChainDraws:
             rows.append(getattr(state, name)[None], spare)
         scalars = (getattr(state, name) for name in self.scalars)
         self._traces.append((len(state.features), n_active, log_joint, log_action_likelihood, *scalars))
+
+    def with_scalar(self, name: str, value: float) -> "ChainDraws":
+        """The same draws, with another value of a single number of the state; arrays are shared."""
+        place = self.trace_names.index(name)
+        changed = copy.copy(self)
+        changed._traces = [(*trace[:place], value, *trace[place + 1 :]) for trace in self._traces]
+        return changed
 
     def extend(self, other: "ChainDraws") -> None:
         """Append the draws of a later segment of the same chain."""

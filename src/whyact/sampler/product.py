@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from whyact.sampler.combining import LOG_NEGLIGIBLE, SMALLEST, is_available, log_likelihood_of_rows
-from whyact.sampler.compiling import kernel
+from whyact.sampler.compiling import inlined, kernel
 from whyact.sampler.polya_gamma import draw_polya_gamma
 
 
@@ -43,7 +43,7 @@ def draw_policy_scale(rng, log_odds, target):
     return (target.policy_scale_rate + 0.5 * squares) / rng.standard_gamma(target.policy_scale_shape + 0.5 * n_free)
 
 
-@kernel
+@inlined
 def log_sum_of_others(tally, n, action, data):
     """Log of the sum of exp t(u) over the available actions but one; minus infinity if there is no other."""
     largest = -math.inf

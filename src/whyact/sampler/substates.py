@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyact.sampler.combining import change_tally, fill_tally, inverse_probability, is_accepted, is_plain
+from whyact.sampler.combining import UNKNOWN, change_tally, fill_tally, is_accepted, is_plain
 from whyact.sampler.compiling import kernel
 
 # Levels that weigh less than this share of the sum so far are below the rounding of a double.
@@ -332,7 +332,7 @@ def draw_substates(rng, substates, features, votes, scale, data, target):
         action = data.actions[n]
         omega = target.action_weight if action >= 0 and has_plain_actions else 0.0
         decides = action >= 0 and not has_plain_actions
-        inverse = 1.0  # 1 / P(u | s) of the row as it is
+        inverse = UNKNOWN  # 1 / P(u | s) of the row as it is
         first_gap, last_gap = data.row_splits[n], data.row_splits[n + 1]
         at_gaps = np.zeros(last_gap - first_gap)
         total_levels = 0
@@ -353,7 +353,6 @@ def draw_substates(rng, substates, features, votes, scale, data, target):
                     at_gaps[i] += s * features[k, data.row_gaps[first_gap + i]]
         if decides:
             fill_tally(tally, levels, step, -1, votes)
-            inverse = inverse_probability(tally, n, action, votes, data)
         for k in range(n_features):
             old = levels[k]
             if old > 0:
@@ -383,9 +382,10 @@ def draw_substates(rng, substates, features, votes, scale, data, target):
             )  # fmt: skip
             if decides and new != old:
                 change_tally(tally, changed, levels, k, new, step, votes)
-                new_inverse = inverse_probability(changed, n, action, votes, data)
-                if is_accepted(rng, inverse, new_inverse, tally, changed, n, action, votes, data, target.action_weight):
-                    inverse = new_inverse
+                accepted, inverse = is_accepted(
+                    rng, inverse, tally, changed, n, action, votes, data, target.action_weight
+                )
+                if accepted:
                     tally[:] = changed
                 else:
                     new = old

@@ -42,7 +42,7 @@ from whyact.storage.netcdf import Group, Variable, read_netcdf, write_netcdf
 from whyact.version import __version__
 
 # The version of the schema. A file with a larger one is refused; one with a smaller one must stay readable for ever.
-SCHEMA = 2
+SCHEMA = 3
 TITLE = "whyact model"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "h5netcdf")
 GROUPS = ("posterior", "sample_stats", "features", "demonstrations", "chain_ends")
@@ -252,6 +252,8 @@ def decode_model(
         demand(isinstance(about.get(name), str), f"{name!r} is missing")
     is_first = about["whyact_schema"] == 1
     parameters = (FIRST_PARAMETERS if is_first else {}) | decode_settings(about, check)
+    if about["whyact_schema"] == 2 and parameters.get("decisiveness", "auto") == "auto":
+        parameters["decisiveness"] = "drawn"  # what "auto" meant then
     unit = take_positive(about, "unit")
     weights = decode_weights(about)
     observations, actions, classes, names = decode_demonstrations(groups)

@@ -1,0 +1,107 @@
+"""How decisive the teacher is, learned from what a new row can show.
+
+A mixture of policies is never surer than its surest feature, while the teacher may well be: predictions therefore take
+the mixture to the power of tau, the decisiveness. If tau is drawn with all the rest, features get free of the actions:
+one more feature that holds a little of everything no longer dilutes the mixture, so nothing speaks against it, the
+number of features grows and chains disagree. So the sampler keeps the paper's mixture, and tau is found afterwards:
+the most probable one, given the actions of the demonstrations, with their substates drawn without their actions as for
+a new row. As for the policies of a product (`cut_policies.py`), what is judged is what will be used, the average over
+draws:
+
+    log p(tau) + sum_n log mean over draws and rounds of  m_n(u_n)^tau / sum_v m_n(v)^tau.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, logsumexp
+
+N_DRAWS = 60
+N_ROWS = 600
+ROWS_AT_ONCE = 50  # to bound the memory for the substates of all draws
+RANGE = (0.1, 300.0)
+PRECISION = 1e-3  # of log tau
+SMALLEST = 1e-300
+
+
+def log_mixtures(substates: np.ndarray, policies: np.ndarray, splits: np.ndarray) -> np.ndarray:
+    """Log of the mixture m(u) up to a constant for each row, (N, rounds, draws, U), by flat substates and policies.
+
+    Zero for all actions where no feature is present: the action is uniform then, whatever tau is.
+    """
+    parts = [substates[:, :, first:last] @ policies[first:last] for first, last in pairwise(splits)]
+    mixtures = np.stack(parts, axis=2)
+    mixtures[mixtures.sum(axis=3) == 0] = 1.0
+    return np.log(np.maximum(mixtures, SMALLEST))
+
+
+def find_decisiveness(logs: np.ndarray, actions: np.ndarray, available: np.ndarray, shape: float, rate: float) -> float:
+    """The most probable tau under a Gamma prior.
+
+    Parameters
+    ----------
+    logs : ndarray (N, rounds, draws, U)
+        Log of the mixtures, as `log_mixtures` gives them.
+    actions : ndarray (N,)
+        Indices of the actions, all known.
+    available : ndarray (N, U)
+        Which actions are available.
+    shape, rate : float
+        Of the prior.
+
+    Returns
+    -------
+    float
+    """
+    masked = np.where(available[:, None, None, :], logs, -np.inf)
+    masked -= masked.max(axis=3, keepdims=True)
+    rows = np.arange(len(actions))
+
+    def lose(log_tau: float) -> float:
+        tau = np.exp(log_tau)
+        own = log_softmax(tau * masked, axis=3)[rows, :, :, actions]
+        averaged = logsumexp(own, axis=(1, 2)) - np.log(own[0].size)
+        return float(rate * tau - (shape - 1) * log_tau - averaged.sum())
+
+    found = minimize_scalar(lose, bounds=np.log(RANGE), method="bounded", options={"xatol": PRECISION})
+    return float(np.exp(found.x))
+
+
+def learn_decisiveness(
+    show: Callable[[np.ndarray], np.ndarray],
+    policies: np.ndarray,
+    splits: np.ndarray,
+    actions: np.ndarray,
+    available: np.ndarray | None,
+    shape: float,
+    rate: float,
+) -> float:
+    """Learn the decisiveness from demonstrations, of many rows from some.
+
+    Parameters
+    ----------
+    show : callable
+        Substates of these rows (indices) without their actions, (rows, rounds, sum of K).
+    policies : ndarray (sum of K, U)
+        Of the features of all draws.
+    splits : ndarray (draws + 1,)
+        Where the features of each draw begin.
+    actions : ndarray (N,)
+        Indices of actions, -1 where missing.
+    available : ndarray (N, U) or None
+        Which actions are available; None: all.
+    shape, rate : float
+        Of the Gamma prior.
+
+    Returns
+    -------
+    float
+    """
+    known = np.nonzero(actions >= 0)[0]
+    rows = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), N_ROWS)).round().astype(int))]
+    blocks = np.array_split(rows, -(-len(rows) // ROWS_AT_ONCE))
+    logs = np.concatenate([log_mixtures(show(block), policies, splits) for block in blocks])
+    everything = np.ones((len(rows), policies.shape[1]), bool)
+    return find_decisiveness(logs, actions[rows], everything if available is None else available[rows], shape, rate)
