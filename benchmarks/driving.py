@@ -37,7 +37,7 @@ def divide_by_residuals(scene: DrivingScene, fold: Fold) -> np.ndarray:
 VARIANTS: dict[str, dict[str, Any] | str] = {  # other options, or other observations
     "as in the study": {},
     "policies that multiply": {"combination": "product"},
-    "decisiveness learned": {"decisiveness": "auto"},
+    "decisiveness 10": {"decisiveness": 10.0},
     "the paper's mixture (decisiveness 1)": {"decisiveness": 1.0},
     "decisiveness 30": {"decisiveness": 30.0},
     "the paper's mixture, action weight D": {"decisiveness": 1.0, "action_weight": "dimensions"},

@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from tests.support.stand_in import make_model
-from whyact import FeaturePolicyClassifier, load_demo
+from whyact import FeaturePolicyClassifier, load, load_demo
 from whyact.cut_decisiveness import find_decisiveness, log_mixtures
-from whyact.model import sharpen
+from whyact.model import LEARNED, sharpen
 from whyact.simulation import draw_ground_truth
 
 FLAT = {"shape": 1.0, "rate": 0.0}  # every tau is equally probable
@@ -113,3 +113,16 @@ def test_the_chosen_draw_speaks_with_averaged_policies():
     assert chosen.decisiveness == pytest.approx(model.decisiveness_)
     assert model._result.is_decisiveness_learned
     assert not make_model(decisiveness=10.0, labels=("a", "b", "c"))._result.is_decisiveness_learned
+
+
+def test_from_rows_it_is_drawn(tmp_path):
+    """In thousands of columns features must learn from the actions what matters; a file says the same."""
+    demo = load_demo()
+    quick = {"n_burn_in": 20, "n_draws": 30, "n_chains": 2, "random_state": 0, "combination": "mixture"}
+    model = FeaturePolicyClassifier(**quick, start="rows", max_features=6).fit(demo.X[:50], demo.y[:50])
+    assert model._result.target.decisiveness == LEARNED
+    assert np.ptp(model.posterior_.traces["decisiveness"]) > 0
+    model.save(tmp_path / "model.nc")
+    loaded = load(tmp_path / "model.nc")
+    assert loaded._result.target == model._result.target
+    assert np.array_equal(loaded.predict_proba(demo.X[50:60]), model.predict_proba(demo.X[50:60]))

@@ -32,7 +32,6 @@ OPTIONS: dict[str, Any] = {
     "start": "rows",
     "max_features": 40,
     "combination": "mixture",
-    "decisiveness": 10.0,
     "scale_columns": False,
     "priors": Priors(ibp_mass=(1.0, 10.0)),
 }

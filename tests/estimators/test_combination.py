@@ -96,10 +96,10 @@ def test_what_cannot_be_told_apart_follows_the_kind_of_data(is_table):
     assert FeaturePolicyClassifier(**options).fit(X, at_random).combination_ == usual
 
 
-def test_trials_take_a_quarter_of_the_sweeps():
+def test_trials_take_a_fifth_of_the_sweeps():
     default = FeaturePolicyClassifier()
     assert find_length(default) == {
-        "n_burn_in": 600, "n_draws": 150, "n_chains": 1, "thin": 10, "max_prediction_draws": 15
+        "n_burn_in": 480, "n_draws": 120, "n_chains": 1, "thin": 8, "max_prediction_draws": 15
     }  # fmt: skip
     assert find_length(FeaturePolicyClassifier(n_draws=9000)) == find_length(default)
     short = find_length(FeaturePolicyClassifier(n_burn_in=10, n_draws=5, n_chains=1))

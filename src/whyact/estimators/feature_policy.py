@@ -26,6 +26,7 @@ from whyact.explanation.text import Explanations
 from whyact.fit_result import FitResult
 from whyact.model import (
     COMBINATIONS,
+    LEARNED,
     PRODUCT,
     Priors,
     action_probabilities,
@@ -94,9 +95,10 @@ class FeaturePolicyClassifier(FeatureLearner):
         surest feature. Above one for a teacher who takes the action with the most support, as the paper assumes when
         it predicts. A product has none: the scale of its log odds is learned.
 
-        - "auto": the paper's mixture is sampled, and tau is learned for predictions, from what a new row can show.
-        - "drawn": tau is drawn with all the rest. Predictions are about as good, but the number of features is found
-          less often, and chains agree less often.
+        - "auto": the paper's mixture is sampled, and tau is learned for predictions, from what a new row can show;
+          with `start="rows"` it is drawn, because in thousands of columns features that tell actions apart need it.
+        - "drawn": tau is drawn with all the rest. With few columns predictions are about as good, but the number of
+          features is found less often, and chains agree less often.
         - a number: held there.
     max_features : int or None, default=None
         The model given that there are at most this many features.
@@ -341,8 +343,8 @@ class FeaturePolicyClassifier(FeatureLearner):
         choice = self._choose_combination(given._replace(observations=observations), scaling)
         options: dict[str, Any] = {"combination": choice.combination, "max_features": self.max_features}
         # without actions there is nothing to be decisive about
-        is_plain = self._find_published() or not len(given.classes) or self.decisiveness == "auto"
-        options["decisiveness"] = 1.0 if is_plain else self.decisiveness
+        is_plain = self._find_published() or not len(given.classes)
+        options["decisiveness"] = 1.0 if is_plain else find_sampled_decisiveness(self.decisiveness, self.start)
         scores = None
         if "auto" in (self.observation_weight, self.action_weight):
             weights = choose_weights(self, choice.combination, scaling, observations, given.actions)
@@ -372,7 +374,8 @@ class FeaturePolicyClassifier(FeatureLearner):
             return result
         posterior = self._summarise(result)
         if result.target.combination != PRODUCT:
-            return self._learn_decisiveness(result, posterior) if self.decisiveness == "auto" else result
+            is_cut = self.decisiveness == "auto" and result.target.decisiveness != LEARNED
+            return self._learn_decisiveness(result, posterior) if is_cut else result
         predictor = ProductPredictor(posterior, result.target, self.max_prediction_draws, result.prediction_seed, None)
         learned = predictor.learn(result.observations, result.actions, result.available, self.n_jobs, self.verbose)
         return replace(result, cut=learned.cut)
@@ -582,6 +585,13 @@ class FeaturePolicyClassifier(FeatureLearner):
 
     def __str__(self) -> str:
         return describe(self) if hasattr(self, "posterior_") else repr(self)
+
+
+def find_sampled_decisiveness(decisiveness: float | str, start: str) -> float | str:
+    """The decisiveness of the mixture that is sampled: as given, or by default."""
+    if decisiveness != "auto":
+        return decisiveness
+    return "drawn" if start == "rows" else 1.0
 
 
 def find_priors(priors: Priors | None, sampler: str | AsPublished, scaling: Scaling) -> Priors:

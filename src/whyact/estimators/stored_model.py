@@ -8,7 +8,12 @@ from typing import Any
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 from whyact.errors import DamagedFileError, ModelFileError
-from whyact.estimators.feature_policy import FeaturePolicyClassifier, find_priors, find_published
+from whyact.estimators.feature_policy import (
+    FeaturePolicyClassifier,
+    find_priors,
+    find_published,
+    find_sampled_decisiveness,
+)
 from whyact.model import Target, make_target
 from whyact.scaling import Scaling
 from whyact.storage.model_file import read_model
@@ -49,7 +54,7 @@ def make_stored_target(
 ) -> Target:
     """The distribution that was sampled, by the parameters in a file."""
     complete = complete_parameters(parameters)
-    is_plain = n_actions < 2 or find_published(complete["sampler"]) or complete["decisiveness"] == "auto"
+    is_plain = n_actions < 2 or find_published(complete["sampler"])
     return make_target(
         find_priors(complete["priors"], complete["sampler"], scaling),
         n_actions=n_actions,
@@ -57,7 +62,7 @@ def make_stored_target(
         n_levels=complete["n_levels"],
         feature_values=complete["feature_values"],
         combination=combination,
-        decisiveness=1.0 if is_plain else complete["decisiveness"],
+        decisiveness=1.0 if is_plain else find_sampled_decisiveness(complete["decisiveness"], complete["start"]),
         max_features=complete["max_features"],
         observation_weight=weights["observation_weight"],
         action_weight=weights["action_weight"],
