@@ -76,7 +76,8 @@ def choose_combination(estimator: Any, given: CheckedInput, scaling: Scaling) ->
     logs = []
     text = "mixture or product?"
     with open_bar(estimator.verbose, n_trials, "trials", text) as show:
-        for scored in joblib.Parallel(n_jobs=estimator.n_jobs, return_as="generator")(tasks):
+        # as for the chains: with other options joblib would start new processes for them, which all load the kernels
+        for scored in joblib.Parallel(n_jobs=estimator.n_jobs, mmap_mode="c", return_as="generator")(tasks):
             logs.append(scored)
             show(len(logs), text)
     judged = dict(zip(COMBINATIONS, np.concatenate(logs).T, strict=True))
