@@ -18,6 +18,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp
 
+from whyact.cut_policies import spread_out
+
 N_DRAWS = 60
 N_ROWS = 600
 ROWS_AT_ONCE = 50  # to bound the memory for the substates of all draws
@@ -100,7 +102,7 @@ def learn_decisiveness(
     float
     """
     known = np.nonzero(actions >= 0)[0]
-    rows = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), N_ROWS)).round().astype(int))]
+    rows = known[spread_out(len(known), N_ROWS)]
     blocks = np.array_split(rows, -(-len(rows) // ROWS_AT_ONCE))
     logs = np.concatenate([log_mixtures(show(block), policies, splits) for block in blocks])
     everything = np.ones((len(rows), policies.shape[1]), bool)

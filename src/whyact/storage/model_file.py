@@ -252,8 +252,9 @@ def decode_model(
         demand(isinstance(about.get(name), str), f"{name!r} is missing")
     is_first = about["whyact_schema"] == 1
     parameters = (FIRST_PARAMETERS if is_first else {}) | decode_settings(about, check)
-    if about["whyact_schema"] == 2 and parameters.get("decisiveness", "auto") == "auto":
-        parameters["decisiveness"] = "drawn"  # what "auto" meant then
+    was_auto = parameters.get("decisiveness", "auto") == "auto" and parameters.get("sampler", "exact") == "exact"
+    if about["whyact_schema"] == 2 and was_auto:
+        parameters["decisiveness"] = "drawn"  # what "auto" meant then; the published algorithm has no such option
     unit = take_positive(about, "unit")
     weights = decode_weights(about)
     observations, actions, classes, names = decode_demonstrations(groups)
