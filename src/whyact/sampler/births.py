@@ -14,6 +14,7 @@ features would be updated last; a sweep in an order that depends on the state is
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,14 +38,36 @@ from whyact.sampler.substates import ActionTerm, bound_number, draw_level, log_l
 CELLS_FOR_BOUND = 24
 
 
+class Singleton(NamedTuple):
+    """A feature of one dimension that may be born or die, and what the rows are without it."""
+
+    weight: float
+    zero_prior: float  # theta
+    policy: np.ndarray  # (U,)
+    residual: np.ndarray  # of its dimension, (N,)
+    observed: np.ndarray  # in which rows the dimension is observed, (N,)
+    # sums of s_k phi_k(u) and of s_k over the other features, (N,); of no use unless the mixture is plain
+    contributions: np.ndarray
+    totals: np.ndarray
+
+
 @inlined
-def action_term_of_row(n, contributions, totals, policy, data, target):
-    """What row n's action says about a feature that is not in the sums `contributions` and `totals`."""
+def action_term_of_row(n, singleton, data, target):
+    """What row n's action says about the substate of a singleton."""
     action = data.actions[n]
     if action < 0 or not is_plain(data, target):
         return ActionTerm(0.0, 1.0, 0.0, 0.0, 1.0)
-    at_zero = contributions[n] / totals[n] if totals[n] > 0.0 else 1.0 / target.n_actions
-    return ActionTerm(target.action_weight, at_zero, contributions[n], totals[n], policy[action])
+    contributions, total = singleton.contributions[n], singleton.totals[n]
+    at_zero = contributions / total if total > 0.0 else 1.0 / target.n_actions
+    return ActionTerm(target.action_weight, at_zero, contributions, total, singleton.policy[action])
+
+
+@inlined
+def gauss_of_row(n, singleton, scale):
+    """What row n's observation says about it: slope and precision of the Gaussian part, nothing where missing."""
+    if not singleton.observed[n]:
+        return 0.0, 0.0
+    return scale * singleton.weight * singleton.residual[n], scale * singleton.weight * singleton.weight
 
 
 @kernel
@@ -76,37 +99,35 @@ def draw_sparsity(rng, alpha_zero, alpha_nonzero):
 
 
 @kernel
-def least_evidence(residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target):
+def least_evidence(singleton, scale, data, target):
     """A lower bound on the evidence (see `refine_evidence`), which mostly shows at once that a feature must not die."""
-    level_prior = (1.0 - zero_prior) / (target.n_levels - 1)
-    precision = scale * weight * weight
+    level_prior = (1.0 - singleton.zero_prior) / (target.n_levels - 1)
     least = 0.0
-    for n in range(len(residual)):
-        action_term = action_term_of_row(n, contributions, totals, policy, data, target)
-        linear = scale * weight * residual[n] if observed[n] else 0.0
-        own = precision if observed[n] else 0.0
-        least += log_least_of_levels(linear, own, target.n_levels, zero_prior, level_prior, action_term)
+    for n in range(len(singleton.residual)):
+        action_term = action_term_of_row(n, singleton, data, target)
+        linear, precision = gauss_of_row(n, singleton, scale)
+        least += log_least_of_levels(linear, precision, target.n_levels, singleton.zero_prior, level_prior, action_term)
     return least
 
 
 @kernel
-def bound_evidence(bounds, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target):
+def bound_evidence(bounds, singleton, scale, data, target):
     """An upper bound on the evidence: fill in that of each row, by its largest likelihood ratio over s; return the sum.
 
     So most proposals are rejected after a look at each row, at a cost that does not depend on the number of levels.
     """
-    precision = scale * weight * weight
+    zero_prior = singleton.zero_prior
     bound = 0.0
-    for n in range(len(residual)):
+    for n in range(len(bounds)):
         best = 0.0
         share = 1.0  # of the levels that matter
-        if observed[n]:
-            linear = scale * weight * residual[n]
+        linear, precision = gauss_of_row(n, singleton, scale)
+        if singleton.observed[n]:
             share = bound_number(linear, precision, 1, target.n_levels) / (target.n_levels - 1)
             if linear > 0.0:
                 s = min(linear / precision, 1.0)
                 best = s * (linear - 0.5 * precision * s)
-        action_term = action_term_of_row(n, contributions, totals, policy, data, target)
+        action_term = action_term_of_row(n, singleton, data, target)
         if action_term.power != 0.0:
             if action_term.total == 0.0:
                 gain = action_term.policy / action_term.at_zero
@@ -122,26 +143,23 @@ def bound_evidence(bounds, residual, observed, weight, zero_prior, policy, contr
 
 
 @kernel
-def refine_evidence(
-    bounds, bound, cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target,
-    stop_below,
-):  # fmt: skip
+def refine_evidence(bounds, bound, cells, singleton, scale, data, target, stop_below):
     """The evidence: log likelihood ratio of a singleton with its substates summed out, from bounds on it.
 
-    Stops early once it is certain to be below `stop_below`; what is returned is then an upper bound. `residual`,
-    `contributions` and `totals` are without the feature. Rows are refined one after the other, first by a coarse sum
-    with many levels in one cell, whose weight is bounded from above, then exactly. So the decision is exact.
+    Stops early once it is certain to be below `stop_below`; what is returned is then an upper bound. Rows are refined
+    one after the other, first by a coarse sum with many levels in one cell, whose weight is bounded from above, then
+    exactly. So the decision is exact.
     """
-    level_prior = (1.0 - zero_prior) / (target.n_levels - 1)
-    precision = scale * weight * weight
+    level_prior = (1.0 - singleton.zero_prior) / (target.n_levels - 1)
     for width in (max(1, (target.n_levels - 1) // CELLS_FOR_BOUND), 1):
-        for n in range(len(residual)):
+        for n in range(len(bounds)):
             if bound < stop_below:
                 return bound
-            action_term = action_term_of_row(n, contributions, totals, policy, data, target)
-            linear = scale * weight * residual[n] if observed[n] else 0.0
-            own = precision if observed[n] else 0.0
-            finer = log_sum_of_levels(cells, linear, own, target.n_levels, zero_prior, level_prior, action_term, width)
+            action_term = action_term_of_row(n, singleton, data, target)
+            linear, precision = gauss_of_row(n, singleton, scale)
+            finer = log_sum_of_levels(
+                cells, linear, precision, target.n_levels, singleton.zero_prior, level_prior, action_term, width
+            )
             bound += finer - bounds[n]
             bounds[n] = finer
         if width == 1:
@@ -150,36 +168,24 @@ def refine_evidence(
 
 
 @kernel
-def exceeds_evidence(
-    bounds, cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target, limit
-):
-    """Whether a limit is above the evidence of a singleton."""
-    if least_evidence(residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target) > (
-        limit
-    ):
+def is_evidence_below(bounds, cells, singleton, scale, data, target, limit):
+    """Whether the evidence of a singleton is below a limit."""
+    if least_evidence(singleton, scale, data, target) > limit:
         return False
-    bound = bound_evidence(
-        bounds, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target
-    )
-    evidence = refine_evidence(
-        bounds, bound, cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data,
-        target, limit,
-    )  # fmt: skip
-    return evidence < limit
+    bound = bound_evidence(bounds, singleton, scale, data, target)
+    return refine_evidence(bounds, bound, cells, singleton, scale, data, target, limit) < limit
 
 
 @kernel
-def draw_column(
-    rng, cells, column, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target
-):
+def draw_column(rng, cells, column, singleton, scale, data, target):
     """Draw the substates of a new singleton, given its sparsity."""
-    level_prior = (1.0 - zero_prior) / (target.n_levels - 1)
-    precision = scale * weight * weight
+    level_prior = (1.0 - singleton.zero_prior) / (target.n_levels - 1)
     for n in range(len(column)):
-        action_term = action_term_of_row(n, contributions, totals, policy, data, target)
-        linear = scale * weight * residual[n] if observed[n] else 0.0
-        own = precision if observed[n] else 0.0
-        level = draw_level(rng, cells, linear, own, target.n_levels, zero_prior, level_prior, action_term)
+        action_term = action_term_of_row(n, singleton, data, target)
+        linear, precision = gauss_of_row(n, singleton, scale)
+        level = draw_level(
+            rng, cells, linear, precision, target.n_levels, singleton.zero_prior, level_prior, action_term
+        )
         column[n] = level / (target.n_levels - 1)
 
 
@@ -354,30 +360,19 @@ def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, d
             zero_prior = draw_sparsity(rng, target.sparsity_zero, target.sparsity_nonzero)
             policy = draw_policy_from_prior(rng, policies, state.policy_concentration, state.policy_scale, target)
             vote = center_logs(policy) if votes.is_product else policy
+            singleton = Singleton(weight, zero_prior, policy, residual, observed, contributions, totals)
             needed = log_uniform - math.log(birth_rate / (n_singletons + 1))
-            bound = bound_evidence(
-                bounds, residual, observed, weight, zero_prior, policy, contributions, totals, scale, data, target
-            )
-            if decides and bound + bound_gain(tallies, vote, votes, data, target, expected, lacks) < needed:
-                continue
+            bound = bound_evidence(bounds, singleton, scale, data, target)
             if decides:
+                if bound + bound_gain(tallies, vote, votes, data, target, expected, lacks) < needed:
+                    continue
                 # the column comes first: what its actions lose mostly rejects it before anything has to be summed
-                draw_column(
-                    rng, cells, column, residual, observed, weight, zero_prior, policy, contributions, totals, scale,
-                    data, target,
-                )  # fmt: skip
+                draw_column(rng, cells, column, singleton, scale, data, target)
                 needed -= log_gain_of_column(tallies, column, vote, votes, data, target)
-            evidence = refine_evidence(
-                bounds, bound, cells, residual, observed, weight, zero_prior, policy, contributions, totals, scale,
-                data, target, needed,
-            )  # fmt: skip
-            if evidence < needed:
+            if refine_evidence(bounds, bound, cells, singleton, scale, data, target, needed) < needed:
                 continue
             if not decides:
-                draw_column(
-                    rng, cells, column, residual, observed, weight, zero_prior, policy, contributions, totals, scale,
-                    data, target,
-                )  # fmt: skip
+                draw_column(rng, cells, column, singleton, scale, data, target)
             newborn = np.zeros(n_dimensions)
             newborn[d] = weight
             place = int(rng.random() * (len(features) + 1))
@@ -404,10 +399,10 @@ def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, d
             if decides:
                 others = tally_rows(substates, dying, votes)
                 allowed -= log_gain_of_column(others, substates[dying], votes.of_features[dying], votes, data, target)
-            if exceeds_evidence(
-                bounds, cells, residual, observed, features[dying, d], zero_prior, policies[dying].copy(),
-                contributions, totals, scale, data, target, allowed,
-            ):  # fmt: skip
+            singleton = Singleton(
+                features[dying, d], zero_prior, policies[dying].copy(), residual, observed, contributions, totals
+            )
+            if is_evidence_below(bounds, cells, singleton, scale, data, target, allowed):
                 features = remove_row(features, dying)
                 substates = remove_row(substates, dying)
                 policies = remove_row(policies, dying)
