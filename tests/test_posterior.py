@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from whyact.model import State
-from whyact.posterior import DIAGNOSED, DrawId, Posterior
+from whyact.posterior import DIAGNOSED, REPRESENTATIVES, Chosen, DrawId, Posterior
 from whyact.sampler.draws import ChainDraws
 
 
@@ -59,7 +59,7 @@ def test_number_of_features_has_probabilities(posterior):
     assert posterior.modal_n_features == 2
 
 
-def test_best_draw_is_the_densest_with_the_modal_number(posterior):
+def test_best_draw_is_the_densest_if_all_are_confirmed_alike(posterior):
     best = posterior.best_draw()
     assert posterior.traces["n_features"][best] == 2
     inside = posterior.traces["n_features"] == 2
@@ -97,6 +97,74 @@ def test_draws_of_a_product_keep_their_base_policy_and_are_judged_by_their_densi
     again = ChainDraws(multiplied, 5)
     again.extend(product)
     assert np.array_equal(again.state(2).base_policy, bases[2])
+
+
+# --- the consensus ------------------------------------------------------------------------------------------
+
+
+def test_features_that_few_draws_hold_are_not_in_the_consensus():
+    """Even if most draws of one chain hold them, and that chain is the densest."""
+    invents = fill_chain(40, 0, 0)
+    posterior = Posterior([invents, fill_chain(40, 40, 1), fill_chain(40, 30, 2)])
+    posterior.traces["log_joint"][0] += 100.0
+    assert posterior.modal_n_features == 2
+    consensus = posterior.consensus()
+    assert consensus.features.value.shape == (2, 3)
+    assert consensus.support.tolist() == [[1.0, 1.0]] * 3
+    assert consensus.in_all_chains.all()
+    # the densest draw of the densest chain, without its third feature
+    assert consensus.reference.chain == 0
+    assert len(posterior.representatives.features) == 2
+    assert posterior.align(consensus.reference).support.tolist() == [[1, 1, 1], [1, 1, 0], [1, 1, 0.25]]
+    assert posterior.chosen.features.shape == (2, 3)
+    assert posterior.chosen.substates.shape == (2, 4)
+    assert {label for labels in posterior.labels for label in labels} == {-1, 0, 1}
+
+
+def test_features_that_most_draws_hold_are_in_the_consensus_though_the_densest_chain_lacks_them():
+    posterior = Posterior([fill_chain(40, 40, 0), fill_chain(40, 0, 1), fill_chain(40, 5, 2)])
+    posterior.traces["log_joint"][0] += 100.0
+    consensus = posterior.consensus()
+    assert consensus.reference.chain in (1, 2)
+    assert consensus.presence == pytest.approx([1.0, 1.0, (0 + 40 + 35) / 120])
+    assert consensus.in_all_chains.tolist() == [True, True, False]
+
+
+def test_half_of_the_draws_is_not_enough():
+    posterior = Posterior([fill_chain(40, 40, 0), fill_chain(40, 0, 1)])
+    assert len(posterior.consensus().presence) == 2
+
+
+def test_without_anything_in_common_one_draw_is_shown():
+    def fill(d):
+        chain = ChainDraws(make_state(FEATURES, SUBSTATES, POLICIES), 5)
+        features, substates = np.eye(3)[[d]], SUBSTATES[:1]
+        for _ in range(6):
+            chain.append(make_state(features, substates, POLICIES[:1]), -1.0 - d, -1.0)
+        return chain
+
+    consensus = Posterior([fill(0), fill(1), fill(2)]).consensus()
+    assert consensus.presence == pytest.approx([1 / 3])
+    assert not consensus.in_all_chains.any()
+    assert consensus.reference.chain == 0  # the densest
+
+
+def test_what_stands_for_all_is_not_searched_for_if_it_is_known(posterior):
+    chosen = Chosen(DrawId(1, 35), np.array([2, 0]))
+    known = Posterior(posterior.chains, unit=2.0, chosen=chosen)
+    assert known.best_draw() == DrawId(1, 35)
+    assert np.array_equal(known.chosen.features, posterior.chains[1].state(35).features[[2, 0]])
+    assert known.consensus().presence.tolist() == [0.25, 1.0]
+
+
+def test_one_draw_as_it_is_can_stand_for_all(posterior):
+    chosen = {}
+    for representative in REPRESENTATIVES:
+        one = Posterior(posterior.chains, representative=representative)
+        one.traces["log_joint"][1, 39] = 100.0  # has three features
+        one.traces["log_joint"][0, 7] = 50.0
+        chosen[representative] = one.best_draw(), len(one.chosen.features)
+    assert chosen == {"consensus": ((0, 7), 2), "modal": ((0, 7), 2), "joint": ((1, 39), 3)}
 
 
 def test_features_are_aligned_whatever_their_order(posterior):
@@ -179,7 +247,7 @@ def test_draws_without_any_feature_are_kept():
     posterior = Posterior([chain, chain])
     assert posterior.modal_n_features == 0
     assert posterior.align().presence.shape == (0,)
-    assert posterior.chosen_state().features.shape == (0, 3)
+    assert posterior.chosen.features.shape == (0, 3)
 
 
 def test_a_feature_that_no_row_holds_is_no_obstacle():
@@ -188,6 +256,8 @@ def test_a_feature_that_no_row_holds_is_no_obstacle():
     substates = np.vstack([SUBSTATES, np.zeros(4)])
     for _ in range(6):
         chain.append(make_state(features, substates, np.vstack([POLICIES, [0.5, 0.5]])), -1.0, -1.0)
-    aligned = Posterior([chain]).align()
+    posterior = Posterior([chain])
+    aligned = posterior.align(DrawId(0, 0))
     assert aligned.presence.tolist() == [1.0, 1.0, 0.0]
     assert aligned.features.value[2].tolist() == [0.0, 0.0, 9.0]
+    assert posterior.consensus().presence.tolist() == [1.0, 1.0]

@@ -7,6 +7,7 @@ import numpy as np
 
 from whyact.cut_policies import CutPolicies
 from whyact.model import MIXTURE
+from whyact.posterior import Chosen
 from whyact.sampler.draws import ChainDraws, RunEnd
 from whyact.scaling import Scaling
 
@@ -33,6 +34,8 @@ class FitResult:
     chains : list of ChainDraws
     end : RunEnd
         Where the chains ended.
+    chosen : Chosen or None
+        Which features stand for those of all draws, if that is known.
     available : ndarray (N, U) or None
         Which actions are available in each row; None: all.
     cut : CutPolicies or None
@@ -56,6 +59,7 @@ class FitResult:
     target: Any = field(repr=False)
     chains: list[ChainDraws] = field(repr=False)
     end: RunEnd = field(repr=False)
+    chosen: Chosen | None = field(default=None, repr=False)
     available: np.ndarray | None = field(default=None, repr=False)
     cut: CutPolicies | None = field(default=None, repr=False)
     choice: dict[str, float] | None = None

@@ -3,9 +3,14 @@
 The draws of a chain are stored flat: the features of all draws below each other, with row splits that tell where a
 draw begins. Nothing is padded. The order of features means nothing, so only quantities that do not depend on it are
 diagnosed (K, noise variance, ...), and features are aligned by assignment before they are averaged.
+
+What is shown to a person is the consensus: features that more than half of all draws hold. To say of each feature
+whether it is there, with errors of both kinds equally bad, this is the best that can be said given the draws. A draw
+mostly holds some more, which belong to a row or two, and which another draw does not confirm; so does a chain that is
+caught in a poor mode.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -32,11 +37,22 @@ GROWTH = 1.2
 SAME_FEATURE = 0.5
 
 
+# How the draw that stands for all is chosen, see `Posterior`.
+REPRESENTATIVES = ("consensus", "modal", "joint")
+
+
 class DrawId(NamedTuple):
     """Which draw."""
 
     chain: int
     draw: int
+
+
+class Chosen(NamedTuple):
+    """Features of one draw."""
+
+    draw: DrawId
+    features: np.ndarray  # which of its features, in the order in which they are shown
 
 
 @dataclass(frozen=True)
@@ -49,6 +65,8 @@ class AlignedFeatures:
         The draw whose features give the order.
     presence : array (K,)
         Share of the draws that hold the feature.
+    support : array (chains, K)
+        Share of the draws of each chain that hold it.
     features, policies, substates : Interval of arrays
         Mean and central interval over the draws that hold the feature; shapes (K, D), (K, U) and (K, N). Policies are
         what the features say alone (`Posterior.speak_alone`).
@@ -58,10 +76,16 @@ class AlignedFeatures:
 
     reference: DrawId
     presence: np.ndarray
+    support: np.ndarray
     features: Interval = field(repr=False)
     policies: Interval = field(repr=False)
     substates: Interval = field(repr=False)
     interval: float = 0.9
+
+    @property
+    def in_all_chains(self) -> np.ndarray:
+        """Whether more than half of the draws of every chain hold the feature, (K,)."""
+        return np.all(self.support > 0.5, axis=0)
 
 
 class Posterior:
@@ -78,9 +102,13 @@ class Posterior:
         back in the observations' own unit.
     feature_values : {"positive", "real"}, default="positive"
         Whether the weight scale is a mean or a variance.
-    best_is_modal : bool, default=True
-        Whether the representative draw is chosen among those with the most probable number of features. If not,
-        it is the paper's MAP.
+    representative : {"consensus", "modal", "joint"}, default="consensus"
+        What stands for all draws. "consensus": of the densest draws of the chains (each among those with the chain's
+        most frequent number of features) the one that the others confirm most, and of its features those that more
+        than half of all draws hold. "modal": the densest draw among those with the most frequent number of features,
+        as it is. "joint": the paper's MAP.
+    chosen : Chosen or None, default=None
+        What stands for all draws, if that is known.
     averages_policies : bool, default=False
         Whether the representative draw speaks with policies that are averaged over all draws of its features.
 
@@ -105,7 +133,8 @@ class Posterior:
         chains: list[ChainDraws],
         unit: float = 1.0,
         feature_values: str = "positive",
-        best_is_modal: bool = True,
+        representative: str = "consensus",
+        chosen: Chosen | None = None,
         averages_policies: bool = False,
     ):
         if not chains or not all(len(chain) for chain in chains):
@@ -113,8 +142,10 @@ class Posterior:
         self.chains = chains
         self.unit = unit
         self.feature_values = feature_values
-        self.best_is_modal = best_is_modal
+        self.representative = representative
         self.averages_policies = averages_policies
+        if chosen is not None:
+            self.__dict__["representatives"] = chosen  # the cached property has nothing to find
 
     @property
     def n_chains(self) -> int:
@@ -189,6 +220,12 @@ class Posterior:
         """The most probable number of features (the smaller one of two equals)."""
         return max(self.n_features_probabilities, key=lambda k: (self.n_features_probabilities[k], -k))
 
+    def n_features_interval(self, interval: float = 0.9) -> tuple[int, int]:
+        """A central interval of the number of features of a draw."""
+        tail = (1 - interval) / 2
+        low, high = np.quantile(self.traces["n_features"], [tail, 1 - tail], method="inverted_cdf")
+        return int(low), int(high)
+
     # --- the draw that stands for all -----------------------------------------------------------------------
 
     @cached_property
@@ -207,24 +244,49 @@ class Posterior:
         ]
         return self.traces["log_joint"] + np.stack([values[: self.n_draws] for values in added])
 
-    def best_draw(self) -> DrawId:
-        """The draw of highest density among those with the modal number of features (see `best_is_modal`)."""
-        if not self.best_is_modal:
-            return self.highest_joint_draw()
-        density = np.where(self.traces["n_features"] == self.modal_n_features, self._log_joint_in_logs, -np.inf)
+    @cached_property
+    def representatives(self) -> Chosen:
+        """The features that stand for those of all draws (see the parameter `representative`)."""
+        if self.representative == "joint":
+            return self._all_of(self.highest_joint_draw())
+        if self.representative == "modal":
+            return self._all_of(self._densest_draw(range(self.n_chains)))
+        candidates = [self._all_of(self._densest_draw([chain])) for chain in range(self.n_chains)]
+        confirmed = [
+            self.find_support(labels, len(candidate.features)).mean(axis=0) - 0.5
+            for candidate, labels in zip(candidates, self._match(candidates), strict=True)
+        ]
+        density = self._log_joint_in_logs
+        best = max(
+            range(self.n_chains),
+            key=lambda i: (float(np.maximum(confirmed[i], 0.0).sum()), density[candidates[i].draw]),
+        )
+        candidate, is_held = candidates[best], confirmed[best] > 0
+        # where the draws have nothing in common, one of them is better than nothing
+        return candidate._replace(features=candidate.features[is_held]) if is_held.any() else candidate
+
+    def _densest_draw(self, chains: Iterable[int]) -> DrawId:
+        """The draw of highest density of these chains, among those with their most frequent number of features."""
+        among = np.isin(np.arange(self.n_chains), list(chains))[:, None]
+        counts = self.traces["n_features"].astype(int)
+        most_frequent = np.bincount(counts[among[:, 0]].ravel()).argmax()
+        density = np.where(among & (counts == most_frequent), self._log_joint_in_logs, -np.inf)
         return DrawId(*(int(i) for i in np.unravel_index(np.argmax(density), density.shape)))
 
-    def chosen_state(self, reference: DrawId | None = None) -> Any:
-        """The best draw (or another), its features sorted by how much of them is in the rows, most first.
+    def _all_of(self, draw: DrawId) -> Chosen:
+        """All features of a draw, sorted by how much of them is in the rows, most first."""
+        use = self.chains[draw.chain].state(draw.draw).substates.sum(axis=1)
+        return Chosen(draw, np.argsort(-use, kind="stable"))
 
-        In the sampler's unit, as `chains` are.
-        """
-        reference = self.best_draw() if reference is None else reference
-        state = self.chains[reference.chain].state(reference.draw)
-        order = np.argsort(-state.substates.sum(axis=1), kind="stable")
-        return state._replace(
-            features=state.features[order], policies=state.policies[order], substates=state.substates[order]
-        )
+    def _take(self, chosen: Chosen) -> Any:
+        """The draw with these features only, in the sampler's unit."""
+        state = self.chains[chosen.draw.chain].state(chosen.draw.draw)
+        parts = {name: getattr(state, name)[chosen.features] for name in ("features", "policies", "substates")}
+        return state._replace(**parts)
+
+    def best_draw(self) -> DrawId:
+        """The draw whose features stand for those of all draws."""
+        return self.representatives.draw
 
     @cached_property
     def chosen_on_average(self) -> Any:
@@ -245,40 +307,57 @@ class Posterior:
 
     @cached_property
     def chosen(self) -> Any:
-        """The draw that stands for all, as `chosen_state` gives it."""
-        return self.chosen_state()
+        """The draw that stands for all, with the features that do, in the sampler's unit."""
+        return self._take(self.representatives)
 
     def highest_joint_draw(self) -> DrawId:
         """The paper's MAP: the draw of highest joint density, over all numbers of features.
 
         It compares densities of different dimension, so it changes with the unit of the observations, and a
-        policy close to zero outweighs everything else. Prefer `best_draw`.
+        policy close to zero outweighs everything else. Prefer `consensus`.
         """
         density = self.traces["log_joint"]
         return DrawId(*(int(i) for i in np.unravel_index(np.argmax(density), density.shape)))
 
     # --- features over all draws ----------------------------------------------------------------------------
 
-    def match(self, reference: DrawId) -> list[np.ndarray]:
-        """For each chain, which feature of the reference draw each row of `features` is, and -1 for none of them.
+    def match(self, reference: DrawId | None = None) -> list[np.ndarray]:
+        """For each chain, which feature of a reference each row of `features` is, and -1 for none of them.
 
-        Features of the reference draw are counted as in `chosen_state`. Two features are alike as far as both their
-        entries and their substates are: the similarity is the product of the two cosines, which does not depend on the
-        scale of either. The assignment maximises its sum; pairs less alike than SAME_FEATURE stay unmatched.
+        The reference is a draw, its features sorted by how much of them is in the rows, or, by default, what stands for
+        all draws. Two features are alike as far as both their entries and their substates are: the similarity is the
+        product of the two cosines, which does not depend on the scale of either. The assignment maximises its sum;
+        pairs less alike than SAME_FEATURE stay unmatched.
         """
+        return self._match([self.representatives if reference is None else self._all_of(reference)])[0]
+
+    def _match(self, references: list[Chosen]) -> list[list[np.ndarray]]:
+        """`match` for each of the references."""
         from scipy.optimize import linear_sum_assignment
 
-        chosen = self.chosen_state(reference)
-        unit_features, unit_substates = normalise(chosen.features), normalise(chosen.substates)
-        labels = [np.full(len(chain.features), -1) for chain in self.chains]
-        for chain, found in zip(self.chains, labels, strict=True):
+        states = [self._take(reference) for reference in references]
+        borders = np.cumsum([0, *(len(state.features) for state in states)])
+        unit_features = normalise(np.concatenate([state.features for state in states]))
+        unit_substates = normalise(np.concatenate([state.substates for state in states]))
+        labels = [[np.full(len(chain.features), -1) for chain in self.chains] for _ in references]
+        for i, chain in enumerate(self.chains):
             for low, high in pairwise(chain.row_splits):
                 levels = chain.levels[low:high].astype(float)
                 likeness = self._compare(chain.features[low:high], levels, unit_features, unit_substates)
-                theirs, ours = linear_sum_assignment(likeness, maximize=True)
-                alike = likeness[theirs, ours] >= SAME_FEATURE
-                found[low + theirs[alike]] = ours[alike]
+                for found, (first, last) in zip(labels, pairwise(borders), strict=True):
+                    theirs, ours = linear_sum_assignment(likeness[:, first:last], maximize=True)
+                    alike = likeness[theirs, first + ours] >= SAME_FEATURE
+                    found[i][low + theirs[alike]] = ours[alike]
         return labels
+
+    def find_support(self, labels: list[np.ndarray], n_features: int) -> np.ndarray:
+        """Share of the draws of each chain that hold each feature of a reference, by `match`, (chains, K)."""
+        return np.stack(
+            [
+                np.bincount(found[found >= 0], minlength=n_features) / len(chain)
+                for chain, found in zip(self.chains, labels, strict=True)
+            ]
+        )
 
     def _compare(
         self, features: np.ndarray, substates: np.ndarray, unit_features: np.ndarray, unit_substates: np.ndarray
@@ -290,18 +369,42 @@ class Posterior:
 
     @cached_property
     def labels(self) -> list[np.ndarray]:
-        """For each chain, which feature of the best draw each row of `features` is (see `match`)."""
-        return self.match(self.best_draw())
+        """For each chain, which feature of `chosen` each row of `features` is (see `match`)."""
+        return self.match()
+
+    def consensus(self, interval: float = 0.9) -> AlignedFeatures:
+        """The features that more than half of all draws hold, summarised over these draws.
+
+        Parameters
+        ----------
+        interval : float, default=0.9
+            Probability of the intervals.
+
+        Returns
+        -------
+        AlignedFeatures
+            Its `support` tells which chains hold them, `in_all_chains` which of them all chains do.
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+        >>> consensus = model.fit(demo.X[:80], demo.y[:80]).posterior_.consensus()
+        >>> consensus.in_all_chains
+        array([ True,  True,  True,  True,  True])
+        """
+        return self.align(interval=interval)
 
     def align(self, reference: DrawId | None = None, interval: float = 0.9) -> AlignedFeatures:
-        """Match the features of every draw to those of a reference draw, and summarise them.
+        """Match the features of every draw to those of a reference, and summarise them.
 
-        Their order is that of `chosen_state`; `match` says which features are taken for the same.
+        `match` says which features are taken for the same.
 
         Parameters
         ----------
         reference : DrawId or None, default=None
-            None: the best draw.
+            All features of this draw, most used first; None: what stands for all draws, as `consensus`.
         interval : float, default=0.9
             Probability of the intervals.
 
@@ -310,10 +413,9 @@ class Posterior:
         AlignedFeatures
         """
         labels = self.labels if reference is None else self.match(reference)
-        reference = self.best_draw() if reference is None else reference
-        chosen = self.chosen_state(reference)
+        chosen = self.chosen if reference is None else self._take(self._all_of(reference))
         n_features = len(chosen.features)
-        chosen_levels = self.chains[reference.chain].n_levels
+        top_level = self.chains[0].n_levels - 1
 
         def summarise(
             rows_of_chain: Callable[[ChainDraws], np.ndarray],
@@ -333,11 +435,12 @@ class Posterior:
                 summary.value[k], summary.low[k], summary.high[k] = quantile_interval(rows, interval, rows.mean(axis=0))
             return summary
 
-        n_all = sum(len(chain) for chain in self.chains)
+        support = self.find_support(labels, n_features)
         alone = {id(chain): self._speak_alone_in(chain) for chain in self.chains}
         return AlignedFeatures(
-            reference=reference,
-            presence=np.array([sum(np.sum(found == k) for found in labels) for k in range(n_features)]) / n_all,
+            reference=self.best_draw() if reference is None else reference,
+            presence=np.average(support, axis=0, weights=[len(chain) for chain in self.chains]),
+            support=support,
             features=summarise(
                 lambda chain: chain.features,
                 self.to_unit_of_observations(chosen.features),
@@ -345,15 +448,15 @@ class Posterior:
             ),
             policies=summarise(lambda chain: alone[id(chain)], self.speak_alone(chosen), lambda policies: policies),
             substates=summarise(
-                lambda chain: chain.levels, chosen.substates, lambda levels: levels * (1.0 / (chosen_levels - 1))
+                lambda chain: chain.levels, chosen.substates, lambda levels: levels * (1.0 / top_level)
             ),
             interval=interval,
         )
 
     @cached_property
     def aligned(self) -> AlignedFeatures:
-        """The features aligned to the best draw, with 90% intervals."""
-        return self.align()
+        """The consensus, with 90% intervals."""
+        return self.consensus()
 
     # --- diagnostics ----------------------------------------------------------------------------------------
 

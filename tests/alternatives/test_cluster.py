@@ -499,7 +499,7 @@ def test_chains_that_disagree_name_their_numbers_of_clusters():
 
 def test_policies_are_the_counts_with_the_prior(fitted):
     model, _, y, *_ = fitted
-    chosen = model.posterior_.chosen_state()
+    chosen = model.posterior_.chosen
     for c in range(5):
         counts = np.array([np.sum(y[:80][model.labels_ == c] == label) for label in model.classes_])
         weights = counts + chosen.policy_concentration

@@ -373,6 +373,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         if not len(result.classes) or self._find_published():
             return result
         posterior = self._summarise(result)
+        result = replace(result, chosen=posterior.representatives)  # to find it once is enough
         if result.target.combination != PRODUCT:
             is_cut = self.decisiveness == "auto" and result.target.decisiveness != LEARNED
             return self._learn_decisiveness(result, posterior) if is_cut else result
@@ -443,7 +444,8 @@ class FeaturePolicyClassifier(FeatureLearner):
             result.chains,
             result.scaling.unit,
             self.feature_values,
-            best_is_modal=self.sampler == "exact",
+            representative="joint" if self._find_published() else "consensus",
+            chosen=result.chosen,
             averages_policies=result.is_decisiveness_learned,
         )
 

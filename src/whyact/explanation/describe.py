@@ -68,11 +68,26 @@ def name_columns(names: np.ndarray | None, n_columns: int) -> Sequence[str]:
 def say_how_many(model: Any, what: str) -> str:
     """How many there are, and how sure that is."""
     count = model.n_components_
-    probability = model.posterior_.n_features_probabilities[count]
     return (
         f"{count} {what}{'s' * (count != 1)} explain{'s' * (count == 1)} {len(model.substates_)} demonstrations "
-        f"(P(K = {count}) = {probability:.2f}); noise {np.sqrt(model.noise_variance_):.3g}."
+        f"({say_support(model.posterior_, count)}); noise {np.sqrt(model.noise_variance_):.3g}."
     )
+
+
+def say_support(posterior: Any, count: int) -> str:
+    """Whether all chains find them, and how many the draws have."""
+    low, high = posterior.n_features_interval()
+    draws = f"draws have {low}" + f" to {high}" * (high > low)
+    if posterior.representative != "consensus" or posterior.n_chains == 1 or not count:
+        return draws
+    n_in_all = int(np.sum(posterior.aligned.in_all_chains))
+    whom = "all" if n_in_all == count else n_in_all or "none"
+    return f"{whom} found by {name_chains(posterior.n_chains)}; {draws}"
+
+
+def name_chains(n_chains: int) -> str:
+    """All chains, in words; there are at least two."""
+    return "both chains" if n_chains == 2 else f"all {n_chains} chains"
 
 
 def find_strongest(entries: np.ndarray) -> list[int]:

@@ -117,20 +117,21 @@ def summarise(
 
 
 def summarise_number(model: FeaturePolicyClassifier) -> Plain:
-    """The number of features K, and P(K)."""
-    probabilities = model.posterior_.n_features_probabilities
-    draws = model.posterior_.traces["n_features"]
-    low, high = np.quantile(draws, [0.05, 0.95], method="inverted_cdf")
-    count = model.n_components_
+    """The number of features that are shown, how many of them the chains confirm, and P(K) of the draws."""
+    posterior = model.posterior_
+    probabilities = posterior.n_features_probabilities
+    low, high = posterior.n_features_interval()
     return {
-        "count": count,
-        "probability": probabilities.get(count, 0.0),
+        "count": model.n_components_,
+        "n_confirmed": int(np.sum(posterior.aligned.presence > 0.5)),
+        "n_in_all_chains": int(np.sum(posterior.aligned.in_all_chains)),
+        "n_chains": posterior.n_chains,
         "most_allowed": None if model.max_features is None else int(model.max_features),
         "probabilities": [{"count": k, "probability": probabilities[k]} for k in sorted(probabilities)],
-        "most_frequent": model.posterior_.modal_n_features,
-        "low": int(low),
-        "high": int(high),
-        "is_growing": model.posterior_.growth() is not None,
+        "most_frequent": posterior.modal_n_features,
+        "low": low,
+        "high": high,
+        "is_growing": posterior.growth() is not None,
     }
 
 

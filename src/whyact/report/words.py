@@ -1,8 +1,8 @@
 """The findings of a report in plain sentences."""
 
+from whyact.explanation.describe import name_chains
 from whyact.report.plain import Plain, count_of
 
-FIRM = 0.3  # the headline names a single number of features only if its probability is at least this
 MUCH_LESS_SURE = 0.15  # the teacher seems decisive if accuracy exceeds mean confidence by more than this,
 LEAST_ROWS = 30  # measured on at least this many rows
 DECISIVE = 10.0  # the value that the page suggests
@@ -12,68 +12,47 @@ def say_number(summary: Plain) -> Plain:
     """How many features there are, and how sure that is."""
     number, demonstrations = summary["number"], count_of(summary["fit"]["n_rows"], "demonstration")
     count = number["count"]
-    if not is_firm(number):
-        finding = f"Between {number['low']:,} and {number['high']:,} features explain {demonstrations}."
-    elif count == 0:
+    if count == 0:
         finding = f"No feature was found in {demonstrations}."
     else:
         finding = f"{count_of(count, 'feature')} {'explains' if count == 1 else 'explain'} {demonstrations}."
-    return {"finding": finding, "how_sure": say_how_sure(number, summary["diagnostics"]["verdict"])}
+    return {"finding": finding, "how_sure": say_how_sure(number)}
 
 
-def is_firm(number: Plain) -> bool:
-    """Whether one number of features is probable enough to be named alone."""
-    return max(float(bar["probability"]) for bar in number["probabilities"]) >= FIRM
-
-
-def say_how_sure(number: Plain, verdict: str) -> str:
+def say_how_sure(number: Plain) -> str:
     """How far the number of features can be trusted."""
-    sentences = []
-    if not is_firm(number):
-        sentences.append(say_most_frequent(number))
-    if number["count"] == number["most_allowed"]:
-        sentences.append("This is the maximum allowed (max_features), so there may be more.")
+    sentences = [say_who_finds_them(number)] if number["count"] else []
+    low, high = number["low"], number["high"]
+    if low == high:
+        sentences.append(f"At least 90% of the draws have {count_of(low, 'feature')}.")
+    else:
+        sentences.append(f"90% of the draws have {low:,} to {high:,} features.")
+    if number["count"] and high > number["count"] and number["n_confirmed"]:
+        sentences.append("Those that at most half of the draws hold are not shown.")
+    if number["most_frequent"] == number["most_allowed"]:
+        sentences.append("More than this maximum are not allowed (max_features), so there may be more.")
     elif number["is_growing"]:
         sentences.append(
             "The number was still growing when the computation ended, so longer chains would find more features. "
             "Set max_features to limit it, or lower observation_weight to keep it down "
             "(--max-features and --observation-weight on the command line)."
         )
-    elif is_firm(number):
-        sentences.append(say_probability(number, verdict))
-    elif verdict != "agree":
-        sentences.append("See below for how far this can be trusted.")
     return " ".join(sentences)
 
 
-def say_most_frequent(number: Plain) -> str:
-    """Which number of features most draws have, and which one is shown."""
-    shares = {bar["count"]: bar["probability"] for bar in number["probabilities"]}
-    most_frequent = number["most_frequent"]
-    share = shares[most_frequent]
-    has_equals = sum(other == share for other in shares.values()) > 1
-    sentence = (
-        f"90% of the draws are in this range; {most_frequent:,} is {'among ' * has_equals}the most frequent "
-        f"number{'s' * has_equals} ({share:.0%})"
-    )
-    if number["count"] == most_frequent:
-        return f"{sentence} and is shown here."
-    return f"{sentence}. A draw with {count_of(number['count'], 'feature')} is shown here."
-
-
-def say_probability(number: Plain, verdict: str) -> str:
-    """How probable the number of features is."""
-    probability = f"{number['probability']:.2f}"
-    if verdict != "agree":
-        return (
-            f"The computation gives this number a probability of {probability}, "
-            "but see below for how far that can be trusted."
-        )
-    if number["probability"] >= 0.9:
-        return f"This number is almost certain: its probability is {probability}."
-    if number["probability"] >= 0.5:
-        return f"This number is likely: its probability is {probability}."
-    return f"This number is far from certain: its probability is {probability}."
+def say_who_finds_them(number: Plain) -> str:
+    """Whether the chains have found the same features."""
+    count, n_chains, n_in_all = number["count"], number["n_chains"], number["n_in_all_chains"]
+    it = "it" if count == 1 else "all of them"
+    if not number["n_confirmed"]:
+        return "The draws have no feature in common, so these are only those of one draw."
+    if n_chains == 1:
+        return f"More than half of the draws hold {'it' if count == 1 else 'each of them'}."
+    chains = name_chains(n_chains).capitalize()
+    if n_in_all == count:
+        return f"{chains} find {it}."
+    others = "more than half of the draws hold the others" if n_in_all else "more than half of the draws hold them"
+    return f"{chains} find {f'{n_in_all:,}' if n_in_all else 'none'} of them; {others}."
 
 
 def say_accuracy(summary: Plain) -> list[str]:

@@ -98,7 +98,7 @@ def announce_compilation(verbose: int, name: str) -> None:
     if is_compiled(name):
         return
     kept = "later runs take them from the cache" if CACHE_FOLDER else "no writable cache folder, so every run compiles"
-    sentence = f"whyact: compiling the sampler's kernels, which takes about half a minute ({kept})."
+    sentence = f"whyact: compiling the sampler's kernels, which takes a minute or two ({kept})."
     logger.info(sentence)
     if verbose or sys.stderr.isatty():
         print(sentence, file=sys.stderr)

@@ -19,7 +19,7 @@ from whyact.cut_policies import CutPolicies
 from whyact.errors import DamagedFileError, ModelFileError
 from whyact.fit_result import FitResult
 from whyact.model import COMBINATIONS, PRODUCT, State, Target
-from whyact.posterior import Posterior
+from whyact.posterior import Chosen, DrawId, Posterior
 from whyact.sampler.draws import TRACES, ChainDraws, RunEnd, name_scalars
 from whyact.scaling import Scaling
 from whyact.storage.codec import (
@@ -42,7 +42,7 @@ from whyact.storage.netcdf import Group, Variable, read_netcdf, write_netcdf
 from whyact.version import __version__
 
 # The version of the schema. A file with a larger one is refused; one with a smaller one must stay readable for ever.
-SCHEMA = 3
+SCHEMA = 4
 TITLE = "whyact model"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "h5netcdf")
 GROUPS = ("posterior", "sample_stats", "features", "demonstrations", "chain_ends")
@@ -196,6 +196,8 @@ def encode_features(result: FitResult, posterior: Posterior) -> Group:
     }
     for name in posterior.chains[0].vectors:
         variables[name] = Variable(("chain_draw", "action"), join(name))
+    (chain, draw), chosen = posterior.representatives
+    variables["chosen_features"] = Variable(("chosen",), chosen.astype(np.int64), {"chain": chain, "draw": draw})
     if len(result.classes):
         variables["action"] = encode_labels("action", result.classes)
     if result.scaling.column_low is not None and result.scaling.column_range is not None:
@@ -271,6 +273,7 @@ def decode_model(
         "'prediction' does not match 'combination'",
     )
     demand("source" not in about or isinstance(about["source"], str), "'source' is wrong")
+    has_chosen = about["whyact_schema"] > 3
     return FitResult(
         parameters=parameters,
         columns=names,
@@ -281,6 +284,7 @@ def decode_model(
         target=target,
         chains=chains,
         end=end,
+        chosen=decode_chosen(groups["features"], chains) if has_chosen else find_chosen_as_before(chains, parameters),
         available=decode_available(groups["demonstrations"], actions, n_actions),
         cut=decode_cut(groups, n_actions),
         choice=decode_choice(about),
@@ -424,6 +428,25 @@ def decode_draws(group: Group, target: Target, shape: tuple[int, ...]) -> dict[s
     demand(not target.positive or (features >= 0).all(), "'features' are not positive")
     demand_distributions("policies", policies)
     return {"features": features, "policies": policies, "levels": levels}
+
+
+def decode_chosen(group: Group, chains: list[ChainDraws]) -> Chosen:
+    """Which features stand for those of all draws."""
+    features = take(group, "chosen_features", 1, "i")
+    place = [group.variables["chosen_features"].attributes.get(name) for name in ("chain", "draw")]
+    demand(all(isinstance(number, int) and number >= 0 for number in place), "'chosen_features' is wrong")
+    chain, draw = (int(number) for number in place if number is not None)
+    demand(chain < len(chains) and draw < len(chains[chain]), "'chosen_features' is wrong")
+    n_features = int(np.diff(chains[chain].row_splits)[draw])
+    demand(((features >= 0) & (features < n_features)).all(), "'chosen_features' is wrong")
+    demand(len(np.unique(features)) == len(features), "'chosen_features' is wrong")
+    return Chosen(DrawId(chain, draw), features.astype(np.int64, copy=False))
+
+
+def find_chosen_as_before(chains: list[ChainDraws], parameters: dict[str, Any]) -> Chosen:
+    """What stood for all draws up to schema 3: all features of one of them."""
+    is_exact = parameters.get("sampler", "exact") == "exact"
+    return Posterior(chains, representative="modal" if is_exact else "joint").representatives
 
 
 def decode_bases(group: Group, target: Target, n_draws: int) -> dict[str, np.ndarray]:

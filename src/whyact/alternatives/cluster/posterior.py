@@ -24,7 +24,8 @@ class ClusterPosterior(Posterior):
     _noun = "clusters"
 
     def __init__(self, chains: list[ChainDraws], unit: float, center: float | np.ndarray) -> None:
-        super().__init__(chains, unit, feature_values="real")
+        # every row is in one cluster, so all clusters of a draw belong together
+        super().__init__(chains, unit, feature_values="real", representative="modal")
         self.center = center
 
     def to_unit_of_observations(self, features: np.ndarray) -> np.ndarray:
