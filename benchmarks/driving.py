@@ -36,6 +36,8 @@ def divide_by_residuals(scene: DrivingScene, fold: Fold) -> np.ndarray:
 
 VARIANTS: dict[str, dict[str, Any] | str] = {  # other options, or other observations
     "as in the study": {},
+    "three chains, at most 40 features": {"n_chains": 3, "n_burn_in": 100, "n_draws": 100, "max_features": 40},
+    "at most 40 features": {"max_features": 40},
     "policies that multiply": {"combination": "product"},
     "decisiveness 10": {"decisiveness": 10.0},
     "the paper's mixture (decisiveness 1)": {"decisiveness": 1.0},

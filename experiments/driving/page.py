@@ -122,10 +122,10 @@ def describe_design(results: Results) -> str:
         f"blocks of {BLOCK_LENGTH} consecutive frames; rows that share a frame with a row held out are not learned "
         "from. Actions that are not among the rows to learn from count as wrong.\n\n"
         f"Our model is `FeaturePolicyClassifier({options})`, for all scenes alike: MMSE averages over draws, MAP is "
-        "the best draw. Existing tools see the same rows. Their settings are chosen by cross-validation within the "
-        f"rows to learn from, in blocks where blocks are held out; the NMF has {N_FACTORS} factors. The smoothing, the "
-        'root and the mark of the host vehicle are not in the paper, so "raw" shows the same tools on grids without '
-        f"them. Seed {seed}.\n\n"
+        "the consensus of the chains. Existing tools see the same rows. Their settings are chosen by cross-validation "
+        f"within the rows to learn from, in blocks where blocks are held out; the NMF has {N_FACTORS} factors. The "
+        'smoothing, the root and the mark of the host vehicle are not in the paper, so "raw" shows the same tools on '
+        f"grids without them. Seed {seed}.\n\n"
         "All intervals are 95% intervals. Runs split the same frames, so their rows to learn from overlap; the "
         "intervals allow for that (Nadeau & Bengio, 2003). They are about other splits of the same scene, not about "
         "other drives. The MSE is between observation and reconstruction, in heights of the smoothed grids. The "
@@ -179,7 +179,7 @@ def describe_results(results: Results, scene: str, links: dict[str, str]) -> lis
     if f"{scene}-features" in links:
         parts.append(f"![Features of scene {scene}]({links[f'{scene}-features']})")
         parts.append(
-            "*Features of the best draw of the first random run, those that point most clearly to each action. Above: "
+            "*Features of the consensus in the first random run, those that point most clearly to each action. Above: "
             "the current frame; below: what has changed since the one before.*"
         )
     return parts

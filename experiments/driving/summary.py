@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 
 from experiments.driving.baselines import BASELINES, RAW
-from experiments.driving.study import make_stores, read_confusion, scene_rows
+from experiments.driving.study import KEY, make_stores, read_confusion, scene_rows
 from experiments.harness.store import read_settings
 from whyact.comparison.folds import SPLITS
 from whyact.comparison.scoring import corrected_interval
@@ -93,7 +93,10 @@ def read_results(folder: Path) -> Results:
     """The rows of a study's folder."""
     stores = {**make_stores(folder), "scenes": scene_rows(folder)}
     frames = {name: pandas.DataFrame(store.read(), columns=list(store.columns)) for name, store in stores.items()}
-    return Results(frames["scenes"].set_index("scene"), frames["runs"], frames["timings"], read_settings(folder))
+    keys, seconds = list(KEY), ["baselines_seconds"]
+    runs = frames["runs"].merge(frames["tools"].drop(columns=seconds), on=keys)
+    timings = frames["timings"].merge(frames["tools"][keys + seconds], on=keys)
+    return Results(frames["scenes"].set_index("scene"), runs, timings, read_settings(folder))
 
 
 def say_mean(interval: Interval, spec: str = ".3f") -> str:

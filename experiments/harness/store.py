@@ -11,7 +11,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -40,8 +40,11 @@ def make_folder(folder: Path) -> None:
         raise StudyError(f"the folder {folder} cannot be written: {error.strerror}.") from None
 
 
-def check_settings(folder: Path, settings: dict[str, Any]) -> None:
-    """Write the settings of a new study, or check that the study in the folder was started with the same ones."""
+def check_settings(folder: Path, settings: dict[str, Any], may_change: Collection[str] = ()) -> None:
+    """Write the settings of a new study, or check that the study in the folder was started with the same ones.
+
+    Those that `may_change` names, because no row depends on them, are written anew.
+    """
     path = folder / SETTINGS_FILE
     if not path.exists():
         if any(folder.glob("*.csv")):
@@ -50,11 +53,13 @@ def check_settings(folder: Path, settings: dict[str, Any]) -> None:
         return
     stored = read_settings(folder)
     for name, value in settings.items():
-        if stored.get(name) != value:
+        if stored.get(name) != value and name not in may_change:
             raise StudyError(
                 f"the study in {folder} was started with {name} = {stored.get(name)}, not {value}; choose another "
                 "folder."
             )
+    if stored != (changed := stored | settings):
+        write_whole(path, json.dumps(changed, indent=2) + "\n")
 
 
 def read_settings(folder: Path) -> dict[str, Any]:

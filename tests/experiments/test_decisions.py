@@ -61,6 +61,7 @@ from experiments.decisions.tables import SOURCES, load_tables
 from experiments.harness.store import StudyError
 from experiments.page import app as page_app
 from tests.support.paths import ROOT
+from whyact import FeaturePolicyClassifier
 from whyact.intervals import Interval
 
 NOWHERE = Path("nowhere")
@@ -157,6 +158,18 @@ def test_real_files_have_their_shapes():
         assert table.available.shape == (shape[0], len(table.classes))
         assert table.available[np.arange(shape[0]), table.actions].all()  # what was done was possible
         assert np.isnan(table.X).any()
+
+
+@pytest.mark.parametrize("combination", ["mixture", "product"])
+def test_people_without_a_car_do_not_drive(combination):
+    table = read_swissmetro(find_decisions() / SWISSMETRO_FILE)
+    learned, judged = np.arange(0, 1800, 15), np.flatnonzero(~table.available[:, 0])[::10]
+    model = FeaturePolicyClassifier(combination=combination, n_burn_in=20, n_draws=20, n_chains=1, random_state=0)
+    model.fit(table.X[learned], table.actions[learned], available=table.available[learned])
+    probabilities = model.predict_proba(table.X[judged], available=table.available[judged])
+    assert len(judged) > 100
+    assert (probabilities[:, 0] == 0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
 
 
 def tell_by_one_column(x, is_taken):

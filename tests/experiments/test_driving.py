@@ -14,8 +14,8 @@ from experiments.driving.page import TRAFFIC_FILE, WORDS_FILE, write_page
 from experiments.driving.scenes import BOXES, HOST_HEIGHT, LIDAR, POWER, read_boxes_scene, read_kitti_scene
 from experiments.driving.splits import BLOCK_LENGTH, hold_out
 from experiments.driving.study import (
-    ACCURACIES,
     OPTIONS,
+    TOOLS,
     Design,
     fit_ours,
     judge_ours,
@@ -35,7 +35,7 @@ from whyact.errors import ArgumentError
 from whyact.prediction import Prediction
 
 # tests of the study itself do without the existing tools, which take longest
-ACCURACIES_OF_OTHERS = {f"accuracy_{name}": 0.5 for name in ACCURACIES if name not in ("mmse", "map")}
+ACCURACIES_OF_OTHERS = {f"accuracy_{name}": 0.5 for name in TOOLS}
 TINY = {"n_burn_in": 5, "n_draws": 10, "n_chains": 2}
 N_FRAMES = 80
 
@@ -299,8 +299,8 @@ def test_every_split_leaves_its_row_and_pictures(quick, scene):
         assert row["n_train"] + row["n_test"] <= len(scene.actions)
         assert read_confusion(row["confusion_map"], ["A", "C", "D"]).sum() == row["n_test"]
         assert 0 <= row["accuracy_mmse"] <= 1
-        assert row[f"accuracy_logistic_regression{RAW}"] == 0.5
         assert row["mse_train"] > 0
+    assert [row[f"accuracy_logistic_regression{RAW}"] for row in stores["tools"].read()] == [0.5] * 4
     assert [row["scene"] for row in scene_rows(quick).read()] == ["0011-boxes"]
     for picture in ("actions.svg", "actions.png", "features.svg", "features.png"):
         assert (quick / f"0011-boxes-{picture}").stat().st_size > 0
@@ -319,6 +319,22 @@ def test_a_stopped_study_resumes_and_ends_with_the_same_rows(quick, scene, tmp_p
     run_study(tmp_path, scene, QUICK, n_jobs=1, on_start=lambda tasks, undone: told.append((len(tasks), len(undone))))
     assert told == [(4, 3)]
     assert rows.read_bytes() == make_stores(quick)["runs"].path.read_bytes()
+
+
+def test_ours_runs_again_with_other_options_and_keeps_the_tools(quick, scene, tmp_path, monkeypatch):
+    for name in ("draw_features", "draw_actions", "judge_baselines"):  # tools would be refused: None is no row
+        monkeypatch.setattr(f"experiments.driving.study.{name}", lambda *given: None)
+    for path in quick.iterdir():
+        if path.suffix in (".csv", ".json") and path.stem not in ("runs", "timings"):
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    options = TINY | {"n_draws": 11}
+    run_study(tmp_path, scene, QUICK._replace(options=options), n_jobs=1)
+    results = read_results(tmp_path)
+    assert results.settings["options"] == options
+    assert len(results.runs) == len(results.timings) == 4
+    assert (tmp_path / "tools.csv").read_bytes() == (quick / "tools.csv").read_bytes()
+    with pytest.raises(StudyError, match="seed = 7, not 8"):
+        run_study(tmp_path, scene, QUICK._replace(options=options, seed=8), n_jobs=1)
 
 
 def test_another_seed_or_scene_of_the_same_name_is_refused(quick, scene):

@@ -146,7 +146,7 @@ SCALE_COLUMNS_HELP = "First scale each column to the range from 0 to 1, for colu
 AVAILABLE_HELP = "Columns that are 1 where an action can be taken and 0 elsewhere, such as car=CAR_AV,bus=BUS_AV."
 AVAILABLE_DEFAULT = "all actions are, in all rows"
 AVAILABLE_METAVAR = "ACTION=COLUMN,..."
-PREDICTION_HELP = "mmse averages over draws; map takes the best draw and is faster."
+PREDICTION_HELP = "mmse averages over draws; map takes the consensus of the chains and is faster."
 RANDOM_STATE_HELP = "Seed of the random numbers."
 N_JOBS_HELP = "Parallel jobs; -1 means one per core. The results do not depend on it."
 N_JOBS_DEFAULT = "all cores"

@@ -109,7 +109,7 @@ class FeaturePolicyClassifier(FeatureLearner):
           nothing is merged.
     prediction : {"mmse", "map"}, default="mmse"
         - "mmse": average over draws and over the substates of the new row.
-        - "map": the best draw among those with the most probable number of features, and the most probable substates.
+        - "map": the features of the consensus (see `components_`), and the most probable substates.
     max_prediction_draws : int, default=200
         "mmse" averages over at most this many draws, spread evenly over the chains, with at least one per chain.
     missing_action : label, default=None
@@ -147,10 +147,11 @@ class FeaturePolicyClassifier(FeatureLearner):
     Attributes
     ----------
     components_ : ndarray (K, D)
-        The features of the chosen draw: the best one among those with the most probable K (see `sampler`). Sorted by
-        how much of each is in the demonstrations.
+        The features that more than half of all draws hold, as the draw has them that the chains confirm most (as
+        published: all features of the densest draw). Sorted by how much of each is in the demonstrations.
+        `posterior_.consensus()` tells which chains hold each of them.
     n_components_ : int
-        The most probable number of features (as published: that of the chosen draw).
+        How many these are. `posterior_.n_features_probabilities` has P(K) of the draws, which mostly have some more.
     policies_ : ndarray (K, U)
         What each feature makes the teacher do where it is alone and full: its policy to the power of the decisiveness,
         or times the base policy; columns as `classes_`.

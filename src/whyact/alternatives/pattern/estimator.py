@@ -134,10 +134,10 @@ class PatternPolicyClassifier(FeatureLearner):
     Attributes
     ----------
     components_ : ndarray of shape (K, D)
-        The features of the chosen draw: the best one among those with the most probable number of features. The
-        feature that most demonstrations hold comes first.
+        The features that more than half of all draws hold, as one draw has them. The feature that most
+        demonstrations hold comes first.
     n_components_ : int
-        The most probable number of features K.
+        How many these are.
     substates_ : ndarray of shape (N, K)
         1 where the demonstration holds the feature, 0 elsewhere.
     patterns_ : ndarray of shape (P, K)
