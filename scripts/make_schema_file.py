@@ -25,6 +25,7 @@ def main(folder: Path) -> None:
     said = {
         "classes": model.classes_.tolist(),
         "n_burn_in": model.n_burn_in,
+        "decisiveness": model.decisiveness_,
         "components": model.components_.tolist(),
         "policies": model.policies_.tolist(),
         "X": demo.X[30:33].tolist(),

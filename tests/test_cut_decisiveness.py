@@ -30,7 +30,7 @@ def test_the_decisiveness_of_the_teacher_is_found(decisiveness, masked):
     if masked:
         available[::3, 1] = False
     logs, actions = draw_rows(decisiveness, 20_000, available)
-    assert find_decisiveness(logs, actions, available, **FLAT) == pytest.approx(decisiveness, rel=0.06)
+    assert find_decisiveness(logs, actions, available, **FLAT).value == pytest.approx(decisiveness, rel=0.06)
 
 
 def test_the_most_probable_one_is_found():
@@ -39,7 +39,7 @@ def test_the_most_probable_one_is_found():
     logs, available = np.log(rng.dirichlet(np.ones(3), (40, 2, 5))), rng.random((40, 3)) < 0.8
     actions = rng.integers(3, size=40)
     available[np.arange(40), actions] = True
-    found = find_decisiveness(logs, actions, available, 2.0, 0.1)
+    found = find_decisiveness(logs, actions, available, 2.0, 0.1).value
 
     def log_density(tau):
         weights = np.exp(logs) ** tau * available[:, None, None]
@@ -55,8 +55,8 @@ def test_the_prior_bounds_what_nothing_contradicts():
     """Rows that are all predicted right would make the teacher infinitely decisive."""
     logs = np.log(np.tile([0.7, 0.2, 0.1], (30, 1, 1, 1)))
     available = np.ones((30, 3), bool)
-    assert find_decisiveness(logs, np.zeros(30, int), available, **FLAT) > 25  # beyond it rounding sees no gain
-    assert 5 < find_decisiveness(logs, np.zeros(30, int), available, 2.0, 0.1) < 15
+    assert find_decisiveness(logs, np.zeros(30, int), available, **FLAT).value > 25  # beyond it rounding sees no gain
+    assert 5 < find_decisiveness(logs, np.zeros(30, int), available, 2.0, 0.1).value < 15
 
 
 def test_mixtures_are_those_of_each_draw():

@@ -9,10 +9,14 @@ a new row. As for the policies of a product (`cut_policies.py`), what is judged 
 draws:
 
     log p(tau) + sum_n log mean over draws and rounds of  m_n(u_n)^tau / sum_v m_n(v)^tau.
+
+By the same measure it is chosen how loudly features speak: by their substates alone, or as parts of a whole
+(`strengths.py`).
 """
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -28,18 +32,27 @@ PRECISION = 1e-3  # of log tau
 SMALLEST = 1e-300
 
 
-def log_mixtures(substates: np.ndarray, policies: np.ndarray, splits: np.ndarray) -> np.ndarray:
-    """Log of the mixture m(u) up to a constant for each row, (N, rounds, draws, U), by flat substates and policies.
+class Decisiveness(NamedTuple):
+    """The most probable tau, and the log density there, up to a constant."""
+
+    value: float
+    log_density: float
+
+
+def log_mixtures(substates: np.ndarray, votes: np.ndarray, splits: np.ndarray) -> np.ndarray:
+    """Log of the mixture m(u) up to a constant for each row, (N, rounds, draws, U), by flat substates and votes.
 
     Zero for all actions where no feature is present: the action is uniform then, whatever tau is.
     """
-    parts = [substates[:, :, first:last] @ policies[first:last] for first, last in pairwise(splits)]
+    parts = [substates[:, :, first:last] @ votes[first:last] for first, last in pairwise(splits)]
     mixtures = np.stack(parts, axis=2)
     mixtures[mixtures.sum(axis=3) == 0] = 1.0
     return np.log(np.maximum(mixtures, SMALLEST))
 
 
-def find_decisiveness(logs: np.ndarray, actions: np.ndarray, available: np.ndarray, shape: float, rate: float) -> float:
+def find_decisiveness(
+    logs: np.ndarray, actions: np.ndarray, available: np.ndarray, shape: float, rate: float
+) -> Decisiveness:
     """The most probable tau under a Gamma prior.
 
     Parameters
@@ -55,7 +68,7 @@ def find_decisiveness(logs: np.ndarray, actions: np.ndarray, available: np.ndarr
 
     Returns
     -------
-    float
+    Decisiveness
     """
     masked = np.where(available[:, None, None, :], logs, -np.inf)
     masked -= masked.max(axis=3, keepdims=True)
@@ -68,26 +81,26 @@ def find_decisiveness(logs: np.ndarray, actions: np.ndarray, available: np.ndarr
         return float(rate * tau - (shape - 1) * log_tau - averaged.sum())
 
     found = minimize_scalar(lose, bounds=np.log(RANGE), method="bounded", options={"xatol": PRECISION})
-    return float(np.exp(found.x))
+    return Decisiveness(float(np.exp(found.x)), -float(found.fun))
 
 
 def learn_decisiveness(
     show: Callable[[np.ndarray], np.ndarray],
-    policies: np.ndarray,
+    candidates: list[np.ndarray],
     splits: np.ndarray,
     actions: np.ndarray,
     available: np.ndarray | None,
     shape: float,
     rate: float,
-) -> float:
-    """Learn the decisiveness from demonstrations, of many rows from some.
+) -> list[Decisiveness]:
+    """Learn the decisiveness from demonstrations, of many rows from some, for each of several ways to vote.
 
     Parameters
     ----------
     show : callable
         Substates of these rows (indices) without their actions, (rows, rounds, sum of K).
-    policies : ndarray (sum of K, U)
-        Of the features of all draws.
+    candidates : list of ndarray (sum of K, U)
+        Votes of the features of all draws: their policies, times how loudly they speak.
     splits : ndarray (draws + 1,)
         Where the features of each draw begin.
     actions : ndarray (N,)
@@ -99,11 +112,17 @@ def learn_decisiveness(
 
     Returns
     -------
-    float
+    list of Decisiveness
+        One for each candidate.
     """
     known = np.nonzero(actions >= 0)[0]
     rows = known[spread_out(len(known), N_ROWS)]
     blocks = np.array_split(rows, -(-len(rows) // ROWS_AT_ONCE))
-    logs = np.concatenate([log_mixtures(show(block), policies, splits) for block in blocks])
-    everything = np.ones((len(rows), policies.shape[1]), bool)
-    return find_decisiveness(logs, actions[rows], everything if available is None else available[rows], shape, rate)
+    everything = np.ones((len(rows), candidates[0].shape[1]), bool)
+    there = everything if available is None else available[rows]
+
+    def mix(substates: np.ndarray) -> list[np.ndarray]:
+        return [log_mixtures(substates, votes, splits) for votes in candidates]
+
+    logs = [np.concatenate(parts) for parts in zip(*(mix(show(block)) for block in blocks), strict=True)]
+    return [find_decisiveness(of_candidate, actions[rows], there, shape, rate) for of_candidate in logs]

@@ -40,6 +40,8 @@ class FitResult:
         Which actions are available in each row; None: all.
     cut : CutPolicies or None
         The policies that predictions use, if they are not those of the draws.
+    adds_up : bool
+        Whether predictions take the features of a mixture for parts of a whole.
     choice : dict or None
         Log score of each way to combine policies, if it was to be chosen.
     weight_scores : dict or None
@@ -62,6 +64,7 @@ class FitResult:
     chosen: Chosen | None = field(default=None, repr=False)
     available: np.ndarray | None = field(default=None, repr=False)
     cut: CutPolicies | None = field(default=None, repr=False)
+    adds_up: bool = False
     choice: dict[str, float] | None = None
     weight_scores: dict[Any, float] | None = None
     shape: tuple[int, ...] | None = None

@@ -259,12 +259,14 @@ def action_probabilities(
 ) -> np.ndarray:
     """Mixture of the policies, Eq. (model::mixture), (N, U); uniform for rows without any feature.
 
+    Features whose rows of `policies` do not sum to one speak louder or more quietly.
+
     With another decisiveness tau than one, the mixture to the power of tau, normalised again; over the actions that
     are available (N, U), if not all are.
     """
-    total = substates.sum(axis=0)[:, None]
-    uniform = 1.0 / policies.shape[1]
-    mixture = np.where(total > 0, substates.T @ policies / np.where(total > 0, total, 1.0), uniform)
+    votes = substates.T @ policies
+    total = votes.sum(axis=1, keepdims=True)
+    mixture = np.where(total > 0, votes / np.where(total > 0, total, 1.0), 1.0 / policies.shape[1])
     return sharpen(restrict(mixture, available), decisiveness)
 
 

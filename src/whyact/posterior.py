@@ -23,6 +23,7 @@ from whyact.intervals import Interval, quantile_interval
 from whyact.model import sharpen
 from whyact.plotting import plot_ranks
 from whyact.sampler.draws import TRACES, ChainDraws
+from whyact.strengths import find_strengths
 
 if TYPE_CHECKING:
     import xarray
@@ -111,6 +112,8 @@ class Posterior:
         What stands for all draws, if that is known.
     averages_policies : bool, default=False
         Whether the representative draw speaks with policies that are averaged over all draws of its features.
+    adds_up : bool, default=False
+        Whether features of a mixture speak as parts of a whole (`strengths.py`).
 
     Examples
     --------
@@ -136,6 +139,7 @@ class Posterior:
         representative: str = "consensus",
         chosen: Chosen | None = None,
         averages_policies: bool = False,
+        adds_up: bool = False,
     ):
         if not chains or not all(len(chain) for chain in chains):
             raise ValueError("a posterior needs at least one draw in each chain.")
@@ -144,6 +148,7 @@ class Posterior:
         self.feature_values = feature_values
         self.representative = representative
         self.averages_policies = averages_policies
+        self.adds_up = adds_up
         if chosen is not None:
             self.__dict__["representatives"] = chosen  # the cached property has nothing to find
 
@@ -187,6 +192,10 @@ class Posterior:
     def decisiveness(self) -> float:
         """The power tau of the mixture of policies, the geometric mean over the draws."""
         return float(getattr(self.chosen_on_average, "decisiveness", 1.0))
+
+    def find_votes(self, state: Any) -> np.ndarray:
+        """What each feature of a mixture votes for where it is full, (K, U): its policy, times how loudly it speaks."""
+        return state.policies * find_strengths(state.substates)[:, None] if self.adds_up else state.policies
 
     def speak_alone(self, state: Any) -> np.ndarray:
         """What each feature makes the teacher do where no other is present, (K, U)."""

@@ -16,12 +16,13 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
-from whyact.cut_decisiveness import learn_decisiveness
+from whyact.cut_decisiveness import Decisiveness, learn_decisiveness
 from whyact.cut_policies import CutPolicies, learn_cut_policies
 from whyact.errors import DamagedFileError
 from whyact.model import State, Target, center_log_odds
 from whyact.posterior import DrawId, Posterior
 from whyact.progress import N_LINES_IN_PASSING, open_bar
+from whyact.strengths import find_strengths
 
 if TYPE_CHECKING:
     from whyact.sampler.new_rows import FlatDraws, Rounds
@@ -122,7 +123,8 @@ class Predictor:
         from whyact.sampler.new_rows import MixtureVoices
 
         return MixtureVoices(
-            np.concatenate([state.policies for state in states]), np.array([state.decisiveness for state in states])
+            np.concatenate([self.posterior.find_votes(state) for state in states]),
+            np.array([state.decisiveness for state in states]),
         )
 
     @property
@@ -207,18 +209,24 @@ class Predictor:
 
     def learn_decisiveness(
         self, observations: np.ndarray, actions: np.ndarray, available: np.ndarray | None, n_jobs: int | None = None
-    ) -> float:
-        """How decisive the teacher of these rows is (`cut_decisiveness.py`); action -1 where missing."""
-        draws = self.many_draws
-        return learn_decisiveness(
+    ) -> tuple[Decisiveness, Decisiveness]:
+        """How decisive the teacher of these rows is (`cut_decisiveness.py`); action -1 where missing.
+
+        Features speak by their substates alone, or as parts of a whole.
+        """
+        draws, states = self.many_draws, spread_over_chains(self.posterior, self.max_draws)
+        policies = np.concatenate([state.policies for state in states])
+        strengths = np.concatenate([find_strengths(state.substates) for state in states])
+        plain, as_parts = learn_decisiveness(
             lambda rows: self.record(observations[rows], n_jobs=n_jobs)[1].substates,
-            draws.voices.policies,
+            [policies, policies * strengths[:, None]],
             draws.splits,
             actions,
             available,
             self.target.decisiveness_shape,
             self.target.decisiveness_rate,
         )
+        return plain, as_parts
 
     def record(
         self, observations: np.ndarray, *, available: np.ndarray | None = None, n_jobs: int | None = None

@@ -96,6 +96,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         it predicts. A product has none: the scale of its log odds is learned.
 
         - "auto": the paper's mixture is sampled, and tau is learned for predictions, from what a new row can show;
+          so is whether the features of a row are parts of a whole, which tells how much each one counts for;
           with `start="rows"` it is drawn, because in thousands of columns features that tell actions apart need it.
         - "drawn": tau is drawn with all the rest. With few columns predictions are about as good, but the number of
           features is found less often, and chains agree less often.
@@ -383,10 +384,15 @@ class FeaturePolicyClassifier(FeatureLearner):
         return replace(result, cut=learned.cut)
 
     def _learn_decisiveness(self, result: FitResult, posterior: Posterior) -> FitResult:
-        """The same draws, with the decisiveness that predictions use."""
+        """The same draws, with the decisiveness and the strengths of the features that predictions use."""
         predictor = Predictor(posterior, result.target, N_DRAWS, result.prediction_seed)
-        decisiveness = predictor.learn_decisiveness(result.observations, result.actions, result.available, self.n_jobs)
-        return replace(result, chains=[chain.with_scalar("decisiveness", decisiveness) for chain in result.chains])
+        plain, as_parts = predictor.learn_decisiveness(
+            result.observations, result.actions, result.available, self.n_jobs
+        )
+        adds_up = as_parts.log_density > plain.log_density
+        tau = as_parts.value if adds_up else plain.value
+        chains = [chain.with_scalar("decisiveness", tau) for chain in result.chains]
+        return replace(result, chains=chains, adds_up=adds_up)
 
     def _make_predictor(self, result: FitResult) -> Predictor:
         if result.target.combination != PRODUCT:
@@ -448,6 +454,7 @@ class FeaturePolicyClassifier(FeatureLearner):
             representative="joint" if self._find_published() else "consensus",
             chosen=result.chosen,
             averages_policies=result.is_decisiveness_learned,
+            adds_up=result.adds_up,
         )
 
     def _default_length(self) -> dict[str, int]:
@@ -494,7 +501,7 @@ class FeaturePolicyClassifier(FeatureLearner):
             return softmax(cut.chosen_base + substates @ cut.chosen_log_odds, axis=1)
         if self._result.target.combination == PRODUCT:
             return multiplied_probabilities(substates.T, chosen.policies, chosen.base_policy)
-        return action_probabilities(substates.T, chosen.policies, chosen.decisiveness)
+        return action_probabilities(substates.T, self.posterior_.find_votes(chosen), chosen.decisiveness)
 
     def save(self, path: Path | str, *, shape: tuple[int, ...] | None = None, source: str | None = None) -> None:
         """Write the fitted model to one netCDF4 file, which appears whole or not at all; `whyact.load` reads it.

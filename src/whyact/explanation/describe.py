@@ -137,7 +137,10 @@ def say_combination(model: Any) -> list[str]:
             "for all of a feature, and the usual amount of the others.",
         ]
     learned = "learned" if is_learned(model) else "as set"
-    return [f"Policies are mixed (mixture){say_why(model)}; decisiveness {model.decisiveness_:.3g} ({learned})."]
+    told = [f"Policies are mixed (mixture){say_why(model)}; decisiveness {model.decisiveness_:.3g} ({learned})."]
+    if model.posterior_.adds_up:
+        told.append("Features are taken for parts of a whole: what a row holds is weighed so that it adds up to one.")
+    return told
 
 
 def say_why(model: Any) -> str:

@@ -201,7 +201,8 @@ def decompose_chosen(
         # where nothing is observed, nothing is familiar, and yet features that are present by chance have their say
         shares = np.where(observed, chosen.familiarity, chosen.substates.any(axis=1))
         terms = find_terms(
-            chosen.substates, shares, state.policies, state.decisiveness, labels, n_labels, available
+            chosen.substates, shares, subject.predictor.posterior.find_votes(state), state.decisiveness, labels,
+            n_labels, available,
         )  # fmt: skip
     return Decomposition(
         terms,
@@ -258,7 +259,8 @@ def name_counterfactual(subject: Subject, substates: np.ndarray, available: np.n
         found = find_counterfactual(levels, voices.log_odds, top, voices.base, available)
     else:
         levels = np.rint(substates * top).astype(int)
-        found = find_counterfactual(levels, chosen.policies, top, None, available)
+        votes = subject.predictor.posterior.find_votes(chosen)
+        found = find_counterfactual(levels, votes, top, None, available)
     if found is None:
         return None
     before, after, changed = found

@@ -60,7 +60,7 @@ def pack_voices(model: FeaturePolicyClassifier) -> Plain:
         found = find_chosen_voices(chosen, model._result.cut)
         return voices | {"log_odds": to_numbers(found.log_odds), "base": to_numbers(found.base)}
     # as drawn by the sampler, not sharpened: decisiveness applies to their mixture
-    return voices | {"policies": to_numbers(chosen.policies)}
+    return voices | {"policies": to_numbers(model.posterior_.find_votes(chosen))}
 
 
 def find_substates(model: FeaturePolicyClassifier, rows: np.ndarray) -> np.ndarray:

@@ -285,6 +285,7 @@ def summarise_combination(model: FeaturePolicyClassifier) -> Plain:
         "combination_scores": None if scores is None else {name: to_number(score) for name, score in scores.items()},
         "decisiveness": float(model.decisiveness_),
         "is_decisiveness_learned": is_learned(model),
+        "adds_up": model.posterior_.adds_up,
         "base_policy": to_numbers(getattr(model, "base_policy_", [])),
         "usual_policy": to_numbers(find_usual_policy(model)) if is_product(model) else None,
     }

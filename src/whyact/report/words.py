@@ -172,6 +172,11 @@ def say_combination(summary: Plain) -> list[str]:
             "Features share the decision: each one that is present votes for its actions, with as much weight as there "
             "is of it."
         ]
+        if fit["adds_up"]:
+            sentences.append(
+                "Features are taken for parts of a whole: what an observation holds is weighed so that it adds up to "
+                "one. This predicts the demonstrations' actions better."
+            )
         if fit["decisiveness"] != 1:
             how = "This was learned from the demonstrations." if fit["is_decisiveness_learned"] else "This was set."
             sentences.append(

@@ -274,15 +274,17 @@ def restrict_to(available, probabilities):
 
 @kernel
 def mix_policies(substates, draw, first, voices, available, probabilities):
-    """Fill in the mixture of policies, Eq. (model::mixture); without any feature it is uniform: return False."""
+    """Fill in the mixture of policies, Eq. (model::mixture); without any feature it is uniform: return False.
+
+    Policies need not sum to one: a feature may speak louder than others.
+    """
     n_actions = len(probabilities)
     probabilities[:] = 0.0
-    total = 0.0
     for k in range(len(substates)):
         if substates[k] > 0.0:
-            total += substates[k]
             for u in range(n_actions):
                 probabilities[u] += substates[k] * voices.policies[first + k, u]
+    total = probabilities.sum()
     if total > 0.0 and voices.decisiveness[draw] != 1.0:
         largest = probabilities.max()
         total = 0.0

@@ -42,7 +42,7 @@ from whyact.storage.netcdf import Group, Variable, read_netcdf, write_netcdf
 from whyact.version import __version__
 
 # The version of the schema. A file with a larger one is refused; one with a smaller one must stay readable for ever.
-SCHEMA = 4
+SCHEMA = 5
 TITLE = "whyact model"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "h5netcdf")
 GROUPS = ("posterior", "sample_stats", "features", "demonstrations", "chain_ends")
@@ -139,6 +139,7 @@ def describe_model(result: FitResult) -> dict[str, Any]:
         "observation_weight": result.target.observation_weight,
         "action_weight": result.target.action_weight,
         "combination": COMBINATIONS[result.target.combination],
+        "adds_up": int(result.adds_up),
         "entropy": np.array(result.end.entropy, dtype=np.int64),
         "identity": result.end.identity,
         "n_done": result.end.n_done,
@@ -274,6 +275,8 @@ def decode_model(
     )
     demand("source" not in about or isinstance(about["source"], str), "'source' is wrong")
     has_chosen = about["whyact_schema"] > 3
+    adds_up = about.get("adds_up") if about["whyact_schema"] > 4 else 0
+    demand(adds_up in (0, 1), "'adds_up' is wrong")
     return FitResult(
         parameters=parameters,
         columns=names,
@@ -287,6 +290,7 @@ def decode_model(
         chosen=decode_chosen(groups["features"], chains) if has_chosen else find_chosen_as_before(chains, parameters),
         available=decode_available(groups["demonstrations"], actions, n_actions),
         cut=decode_cut(groups, n_actions),
+        adds_up=adds_up == 1,
         choice=decode_choice(about),
         shape=decode_shape(about, observations.shape[1]),
         source=about.get("source"),

@@ -60,13 +60,11 @@
     return data.available ? restrict(probabilities, data.available[picked]) : probabilities;
   }
 
-  // The mixture of policies, sum_k s_k phi_k / sum_k s_k, to the power of the decisiveness; uniform without a feature.
+  // The mixture of policies, sum_k s_k phi_k, normalised, to the power of the decisiveness; uniform without a feature.
   function mixPolicies(substates) {
-    const total = substates.reduce((sum, substate) => sum + substate, 0);
-    const mixture = names.map((_, u) => {
-      if (!(total > 0)) return 1 / names.length;
-      return substates.reduce((sum, substate, k) => sum + substate * data.policies[k][u], 0) / total;
-    });
+    const votes = names.map((_, u) => substates.reduce((sum, substate, k) => sum + substate * data.policies[k][u], 0));
+    const total = votes.reduce((sum, vote) => sum + vote, 0);
+    const mixture = votes.map((vote) => (total > 0 ? vote / total : 1 / names.length));
     if (data.decisiveness === 1) return mixture;
     const largest = Math.max(...mixture);
     return normalise(mixture.map((probability) => Math.pow(probability / largest, data.decisiveness)));
