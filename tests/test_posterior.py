@@ -201,14 +201,44 @@ def test_chains_that_agree_say_so(posterior):
     assert posterior.agreement().startswith("The 2 chains agree") == posterior.chains_agree
 
 
-def test_chains_that_disagree_say_so_and_what_to_do():
+def test_what_is_in_common_is_counted_by_what_features_explain():
+    """The two features explain 1.75 * 1.5 and 2.25 * 2 in every draw, the third one 3 in those of one chain."""
     posterior = Posterior([fill_chain(40, 40, 0), fill_chain(40, 0, 1)])
+    both = 1.75 * 1.5 + 2.25 * 2.0
+    assert posterior.share_in_common == pytest.approx(2 * both / (2 * both + 3.0), abs=0.01)
+    assert posterior.chains_agree
+    assert "83% of what the features explain is in features that all of them find" in posterior.agreement()
+
+
+def shuffle_columns(chain):
+    """Other features in the same rows, as a chain has them that is caught in another mode."""
+    shuffled = ChainDraws(chain.state(0), 5)
+    for i in range(len(chain)):
+        state = chain.state(i)
+        shuffled.append(state._replace(features=state.features[:, [2, 0, 1]]), -5.0, -1.0)
+    return shuffled
+
+
+def test_chains_that_disagree_say_so_and_what_to_do():
+    posterior = Posterior([fill_chain(40, 40, 0), shuffle_columns(fill_chain(40, 0, 1))], distance=0.01)
     assert not posterior.chains_agree
     sentence = posterior.agreement()
     assert "disagree" in sentence
     assert "2, 3" in sentence
-    assert "raise n_burn_in and n_draws" in sentence
+    assert "only 0% of what the features explain" in sentence
+    assert "Trust the features that all chains find" in sentence
+    assert "raise n_burn_in" not in sentence  # nothing grows, so longer chains would not help
     assert "\n" not in sentence
+
+
+def test_chains_that_predict_differently_disagree():
+    chains = [fill_chain(40, 40, 0), fill_chain(40, 40, 1)]
+    assert Posterior(chains, distance=0.05).chains_agree
+    posterior = Posterior(chains, distance=0.2)
+    assert not posterior.chains_agree
+    assert "their predictions differ by 0.20 on average" in posterior.agreement()
+    assert "more of them (n_chains)" in posterior.agreement()
+    assert "Trust" not in posterior.agreement()  # the features are the same
 
 
 def test_one_chain_cannot_tell():

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.plain import PLAIN
 from whyact import FeaturePolicyClassifier
-from whyact.prediction import BLOCK_SIZE, N_KEPT, pick_draws
+from whyact.prediction import BLOCK_SIZE, N_KEPT, pick_draws, take_draws
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +136,29 @@ def test_ctrl_c_is_heard_between_blocks(n_jobs):
         assert out.strip() == "interrupted (120, 5)", err
     finally:
         process.kill()
+
+
+@pytest.mark.parametrize("combination", ["mixture", "product"])
+def test_chains_are_compared_by_their_own_predictions(combination, demo):
+    options = PLAIN | {"combination": combination, "n_burn_in": 40, "n_draws": 40, "thin": 4, "n_chains": 2}
+    model = FeaturePolicyClassifier(**options, random_state=0).fit(demo.X[:60], demo.y[:60])
+    predictor = model._predictor
+    n_draws = len(predictor.many_draws.splits) - 1
+    halves = [
+        take_draws(predictor.many_draws, 0, n_draws // 2),
+        take_draws(predictor.many_draws, n_draws // 2, n_draws),
+    ]
+    rows = demo.X[60:90]
+    n_kept = N_KEPT if predictor.draws_substates else 0
+    alone = [predictor._run(rows, half, n_kept, None)[0].probabilities for half in halves]
+    # the average over all draws is that of both chains; a product draws no random numbers, so it is the same
+    if combination == "product":
+        assert np.allclose((alone[0] + alone[1]) / 2, model.predict_proba(rows))
+    near = 0.75 * demo.X[:60] + 0.25 * np.roll(demo.X[:60], -30, axis=0)
+    alone = [predictor._run(near, half, n_kept, None)[0].probabilities for half in halves]
+    assert model.posterior_.distance == pytest.approx(0.5 * np.abs(alone[0] - alone[1]).sum(axis=1).mean())
+
+
+def test_one_chain_has_no_other_to_compare_with(demo):
+    model = FeaturePolicyClassifier(**PLAIN, n_burn_in=20, n_draws=20, n_chains=1).fit(demo.X[:40], demo.y[:40])
+    assert model.posterior_.distance is None

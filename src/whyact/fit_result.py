@@ -1,7 +1,7 @@
 """What a fit found, as a value: `fit` and `load` build the fitted estimator from it, and nothing else."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,24 @@ from whyact.model import MIXTURE
 from whyact.posterior import Chosen
 from whyact.sampler.draws import ChainDraws, RunEnd
 from whyact.scaling import Scaling
+
+# A loss of log score below this, in nats per action, does not matter. With few actions the standard error is far above.
+NEGLIGIBLE_SCORE = 0.01
+
+
+class ToleranceTrial(NamedTuple):
+    """How a tolerance did in trials."""
+
+    tolerance: float
+    log_score: float  # mean log probability of the hidden actions
+    behind: float  # how far it is behind the best one
+    standard_error: float  # of that
+    n_features: float  # mean number of features of the draws
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it costs score: it is behind by more than one standard error, or by more than is worth a look."""
+        return self.behind > min(self.standard_error, NEGLIGIBLE_SCORE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +60,12 @@ class FitResult:
         The policies that predictions use, if they are not those of the draws.
     adds_up : bool
         Whether predictions take the features of a mixture for parts of a whole.
+    distance : float or None
+        How far the predictions of single chains are apart (`Predictor.compare_chains`), if known.
     choice : dict or None
         Log score of each way to combine policies, if it was to be chosen.
+    tolerance_trials : tuple of ToleranceTrial or None
+        What was tried, if the tolerance was to be chosen.
     weight_scores : dict or None
         Of the weights that were tried, if they were to be chosen.
     shape : tuple of int or None
@@ -65,7 +87,9 @@ class FitResult:
     available: np.ndarray | None = field(default=None, repr=False)
     cut: CutPolicies | None = field(default=None, repr=False)
     adds_up: bool = False
+    distance: float | None = None
     choice: dict[str, float] | None = None
+    tolerance_trials: tuple[ToleranceTrial, ...] | None = None
     weight_scores: dict[Any, float] | None = None
     shape: tuple[int, ...] | None = None
     source: str | None = None

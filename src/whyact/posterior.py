@@ -30,8 +30,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DIAGNOSED = ("n_features", "noise_variance", "log_joint", "n_active", "log_action_likelihood")
-# Chains that agree have an R-hat below this (Vehtari et al., 2021, ask for 1.01 with long chains).
+# An R-hat above this says that the chains differ in a number (Vehtari et al., 2021, ask for 1.01 with long chains).
 R_HAT_LIMIT = 1.1
+# Chains agree if this share of what features explain is in features that all of them find, and if their predictions
+# differ by no more than this on average (total variation: the probability that is placed otherwise).
+LEAST_IN_COMMON = 0.8
+LARGEST_DISTANCE = 0.05
 # The number of features grows if the last third of the draws has this many times as many as the first.
 GROWTH = 1.2
 # Two features are taken for the same if the cosines of their entries and of their substates multiply to this.
@@ -114,6 +118,8 @@ class Posterior:
         Whether the representative draw speaks with policies that are averaged over all draws of its features.
     adds_up : bool, default=False
         Whether features of a mixture speak as parts of a whole (`strengths.py`).
+    distance : float or None, default=None
+        How far the predictions of single chains are apart, the mean total variation between two of them, if known.
 
     Examples
     --------
@@ -140,6 +146,7 @@ class Posterior:
         chosen: Chosen | None = None,
         averages_policies: bool = False,
         adds_up: bool = False,
+        distance: float | None = None,
     ):
         if not chains or not all(len(chain) for chain in chains):
             raise ValueError("a posterior needs at least one draw in each chain.")
@@ -149,6 +156,7 @@ class Posterior:
         self.representative = representative
         self.averages_policies = averages_policies
         self.adds_up = adds_up
+        self.distance = distance
         if chosen is not None:
             self.__dict__["representatives"] = chosen  # the cached property has nothing to find
 
@@ -508,29 +516,56 @@ class Posterior:
             coords={"quantity": list(DIAGNOSED)},
         )
 
+    @cached_property
+    def share_in_common(self) -> float:
+        """Share of what the features of all draws explain that is in features which every chain finds.
+
+        A chain finds a feature of the consensus if more than half of its draws hold it. What a feature explains is the
+        sum over rows and columns of its part of the observations, which does not depend on how large it is drawn.
+        """
+        found, everything = 0.0, 0.0
+        n_features = len(self.chosen.features)
+        in_all = np.append(np.all(self.find_support(self.labels, n_features) > 0.5, axis=0), False)
+        for chain, labels in zip(self.chains, self.labels, strict=True):
+            parts = self._find_parts(chain)
+            everything += parts.sum()
+            found += parts[in_all[labels]].sum()
+        return float(found / everything) if everything > 0 else 1.0
+
+    def _find_parts(self, chain: ChainDraws) -> np.ndarray:
+        """How much each feature of all draws of a chain explains, (sum of K,)."""
+        return chain.levels.sum(axis=1, dtype=float) * np.abs(chain.features).sum(axis=1)
+
     def agreement(self) -> str:
-        """One sentence about whether the chains agree, and what to do if they do not."""
+        """Whether the chains agree, in what they do not, and what helps."""
         if self.n_chains < 2:
             return "With a single chain, convergence cannot be checked; run at least two (n_chains)."
         if self.n_draws < 4:
             return f"{self.n_draws} draws per chain are too few to tell whether the chains agree; raise n_draws."
-        r_hats = {name: self._diagnostics[name]["r_hat"] for name in DIAGNOSED}
-        worst = max(r_hats, key=lambda name: np.inf if np.isnan(r_hats[name]) else r_hats[name])
+        told = [f"{self.share_in_common:.0%} of what the {self._noun} explain is in {self._noun} that all of them find"]
+        if self.distance is not None:
+            told.append(f"their predictions differ by {self.distance:.2f} on average")
         if self.chains_agree:
-            return f"The {self.n_chains} chains agree (largest R-hat {r_hats[worst]:.2f}, {worst})."
+            return f"The {self.n_chains} chains agree: {', and '.join(told)}."
+        told[0] = f"only {told[0]}" if self.share_in_common < LEAST_IN_COMMON else told[0]
         modes = [int(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"]]
-        numbers = (
-            f"; their most frequent numbers of {self._noun} are {', '.join(map(str, modes))}"
-            if len(set(modes)) > 1
-            else ""
-        )
-        advice = "raise n_burn_in and n_draws, or n_chains, and fit again"
+        if len(set(modes)) > 1:
+            told.append(f"their most frequent numbers of {self._noun} are {', '.join(map(str, modes))}")
+        return f"The {self.n_chains} chains disagree: {'; '.join(told)}. {self._advise()}"
+
+    def _advise(self) -> str:
+        """What helps where chains disagree."""
         if growth := self.growth():
-            advice += (
-                f"; the number of {self._noun} is still growing (from {growth[0]:.0f} to {growth[1]:.0f}): if longer "
-                "chains do not settle it, set max_features or give the observations less weight (observation_weight)"
+            return (
+                f"The number of {self._noun} is still growing (from {growth[0]:.0f} to {growth[1]:.0f}): raise "
+                "n_burn_in; if longer chains do not settle it, set a larger tolerance, or max_features."
             )
-        return f"The {self.n_chains} chains disagree (R-hat of {worst} is {r_hats[worst]:.2f}{numbers}): {advice}."
+        advice = []
+        if self.share_in_common < LEAST_IN_COMMON:
+            advice.append(f"Trust the {self._noun} that all chains find (posterior_.consensus() tells which).")
+        if self.distance is not None and self.distance > LARGEST_DISTANCE:
+            advice.append("Predictions average over the chains; more of them (n_chains) make the average steadier.")
+        return " ".join(advice)
 
     def growth(self) -> tuple[float, float] | None:
         """Mean number of features in the first and the last third of the draws, if it has clearly grown."""
@@ -545,10 +580,15 @@ class Posterior:
 
     @property
     def chains_agree(self) -> bool:
-        """Whether R-hat of every diagnosed quantity is below R_HAT_LIMIT; True if that cannot be determined."""
+        """Whether chains find the same features and make the same predictions; True if that cannot be determined.
+
+        R-hat of single numbers is in `diagnostics`. Chains that differ in nothing that matters may have a high one: in
+        the density of policies near zero, or in features that a row or two hold.
+        """
         if self.n_chains < 2 or self.n_draws < 4:
             return True
-        return all(self._diagnostics[name]["r_hat"] < R_HAT_LIMIT for name in DIAGNOSED)
+        is_near = self.distance is None or self.distance <= LARGEST_DISTANCE
+        return is_near and self.share_in_common >= LEAST_IN_COMMON
 
     def plot_ranks(self, figure: "Figure | None" = None) -> "Figure":
         """Draw rank plots of the diagnosed quantities: chains that mix have flat ones. Needs matplotlib.

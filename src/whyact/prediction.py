@@ -8,7 +8,7 @@ not depend on which other rows are asked for.
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache, cached_property, partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from whyact.cut_decisiveness import Decisiveness, learn_decisiveness
-from whyact.cut_policies import CutPolicies, learn_cut_policies
+from whyact.cut_policies import CutPolicies, learn_cut_policies, spread_out
 from whyact.errors import DamagedFileError
 from whyact.model import State, Target, center_log_odds
 from whyact.posterior import DrawId, Posterior
@@ -37,6 +37,11 @@ NOISE_QUANTILE = 0.999
 FAMILIAR = 0.5
 # This many rows go to a kernel at once if they need no random numbers: Ctrl-C waits for them.
 BLOCK_SIZE = 1024
+# Rows by which the predictions of single chains are compared.
+N_ROWS_COMPARED = 200
+SHARE_OF_OTHER = 0.25
+# What voices hold for each feature; the rest they hold for each draw.
+OF_FEATURES = ("policies", "log_odds")
 
 
 class Prediction(NamedTuple):
@@ -53,6 +58,26 @@ def pick_draws(posterior: Posterior, max_draws: int) -> list[DrawId]:
     per_chain = max(1, min(posterior.n_draws, max_draws // posterior.n_chains))
     picks = np.unique(np.linspace(0, posterior.n_draws - 1, per_chain).round().astype(int))
     return [DrawId(chain, int(draw)) for chain in range(posterior.n_chains) for draw in picks]
+
+
+def take_draws(draws: "FlatDraws", first: int, last: int) -> "FlatDraws":
+    """Some consecutive draws of many."""
+    rows = slice(draws.splits[first], draws.splits[last])
+    entries = slice(draws.gram_splits[first], draws.gram_splits[last])
+    which = slice(first, last)
+    voices = draws.voices._make(
+        values[rows] if name in OF_FEATURES else values[which] for name, values in draws.voices._asdict().items()
+    )
+    return draws._replace(
+        features=draws.features[rows],
+        zero_priors=draws.zero_priors[rows],
+        splits=draws.splits[first : last + 1] - draws.splits[first],
+        grams=draws.grams[entries],
+        gram_splits=draws.gram_splits[first : last + 1] - draws.gram_splits[first],
+        noise_variances=draws.noise_variances[which],
+        scales=draws.scales[which],
+        voices=voices,
+    )
 
 
 def spread_over_chains(posterior: Posterior, max_draws: int) -> list[Any]:
@@ -206,6 +231,32 @@ class Predictor:
         draws = self._best_draw if one_draw else self.many_draws
         n_kept = 0 if maximise or not self.draws_substates else N_KEPT_OF_ONE_DRAW if one_draw else N_KEPT
         return self._run(observations, draws, n_kept, n_jobs, available, keep_substates=one_draw)[0]
+
+    def compare_chains(
+        self, observations: np.ndarray, available: np.ndarray | None = None, n_jobs: int | None = None
+    ) -> float | None:
+        """How far the predictions of single chains are apart, on rows near some of these.
+
+        The mean over rows and pairs of chains of the total variation, the probability that one of the two places
+        otherwise; None for a single chain. Policies have been fitted to the demonstrations, where chains agree more
+        than on new rows; so each is moved a quarter of the way to another one.
+        """
+        n_chains = self.posterior.n_chains
+        if n_chains < 2:
+            return None
+        rows = spread_out(len(observations), N_ROWS_COMPARED)
+        others = (rows + len(observations) // 2) % len(observations)
+        near = (1 - SHARE_OF_OTHER) * observations[rows] + SHARE_OF_OTHER * observations[others]
+        mask = None if available is None else available[rows]
+        n_kept = N_KEPT if self.draws_substates else 0
+        per_chain = (len(self.many_draws.splits) - 1) // n_chains
+        probabilities = [
+            self._run(near, take_draws(self.many_draws, c * per_chain, (c + 1) * per_chain), n_kept, n_jobs, mask)[
+                0
+            ].probabilities
+            for c in range(n_chains)
+        ]
+        return float(np.mean([0.5 * np.abs(a - b).sum(axis=1).mean() for a, b in combinations(probabilities, 2)]))
 
     def learn_decisiveness(
         self, observations: np.ndarray, actions: np.ndarray, available: np.ndarray | None, n_jobs: int | None = None

@@ -28,8 +28,10 @@ WIDE = 0.2  # of the ninth decile of the ranges
 NEARLY_CENTRED = 0.25  # how far the middle may be from zero, in ranges
 LEAST_RANGE_OF_COUNTS = 3  # fewer whole numbers are labels or indicators
 # Real tables hold whole numbers, multiples and zeros, which features of their own could explain without any noise.
-# With scaled columns the noise is therefore held at this share of a column's range, by a sharp prior.
-TOLERANCE = 0.05
+# With scaled columns the noise is therefore held at a tolerance, a share of a column's range, by a sharp prior. These
+# are tried (`estimators/choose_by_trials.py`), or the usual one is taken where nothing can be tried.
+TOLERANCES = (0.02, 0.05, 0.1, 0.2)
+USUAL_TOLERANCE = 0.05
 SHARPNESS = 1e6  # the noise prior's shape: worth twice as many entries
 
 
@@ -45,6 +47,8 @@ class Scaling:
         What is taken off the columns before that.
     column_low, column_range : ndarray (D,) or None, default=None
         The first step: what is taken off each column, and what it is then divided by. None: columns stay as they are.
+    noise : float, default=0.0
+        The standard deviation at which the noise is held, after the first step; 0: it is free, as in the paper.
 
     Examples
     --------
@@ -64,6 +68,7 @@ class Scaling:
     center: float | np.ndarray = 0.0
     column_low: np.ndarray | None = None
     column_range: np.ndarray | None = None
+    noise: float = 0.0
 
     def scale_columns(self, X: np.ndarray) -> np.ndarray:
         """Observations as they come, to what `observations_` holds."""
@@ -128,11 +133,32 @@ def columns_differ(X: np.ndarray) -> bool:
     )
 
 
-def hold_noise(priors: Priors, scaling: Scaling) -> Priors:
-    """Priors under which the noise is TOLERANCE of a column's range."""
-    variance = (TOLERANCE / scaling.unit) ** 2
+def find_width(observations: np.ndarray) -> float:
+    """The range of the widest column, which a tolerance is a share of; one where nothing varies."""
+    widest = float(np.max(np.nanmax(observations, axis=0) - np.nanmin(observations, axis=0)))
+    return widest if widest > 0 else 1.0
+
+
+def find_least_tolerance(observations: np.ndarray, n_levels: int) -> float:
+    """What the data can carry at least, of columns with a range of one: below it there is nothing to explain.
+
+    Neither the grid of the substates nor rounded values say more than their step does. A value rounded to a step is off
+    by the step over the root of 12; here this is that of a typical column. Columns with only two values are indicators,
+    which are not rounded.
+    """
+    steps = []
+    for column in observations.T:
+        values = np.unique(column[~np.isnan(column)])
+        if len(values) > 2:
+            steps.append(np.diff(values).min() / (values[-1] - values[0]))
+    rounding = float(np.median(steps)) / np.sqrt(12.0) if steps else 0.0
+    return float(min(max(rounding, 1.0 / (n_levels - 1)), max(TOLERANCES)))
+
+
+def hold_noise(priors: Priors, noise: float) -> Priors:
+    """Priors under which the noise has this standard deviation, in the sampler's unit."""
     sharper = 100 * SHARPNESS
-    return replace(priors, noise_shape=(SHARPNESS, 1.0), noise_rate=(sharper, sharper / (SHARPNESS * variance)))
+    return replace(priors, noise_shape=(SHARPNESS, 1.0), noise_rate=(sharper, sharper / (SHARPNESS * noise**2)))
 
 
 def find_unit(X: np.ndarray, root_mean_square: float = ROOT_MEAN_SQUARE) -> float:

@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_val_score
 
 from tests.support.plain import PLAIN
 from whyact import FeaturePolicyClassifier
-from whyact.estimators.choose_combination import MOST_ROWS, find_length, take_some
+from whyact.estimators.choose_by_trials import MOST_ROWS, find_length, take_some
 from whyact.estimators.inputs import CheckedInput
 from whyact.scaling import looks_like_table
 from whyact.simulation import draw_ground_truth
@@ -231,5 +231,5 @@ def test_columns_of_a_table_are_scaled_and_their_noise_is_held():
     options = QUICK | {"n_burn_in": 30, "n_draws": 12, "scale_columns": "auto"}
     model = FeaturePolicyClassifier(**options, combination="mixture").fit(X, X[:, 1] > 0.5)
     assert np.allclose(model.column_range_, np.ptp(X, axis=0))
-    assert model.noise_variance_ == pytest.approx(0.05**2, rel=0.05)
+    assert model.noise_variance_ == pytest.approx(model.tolerance_**2, rel=0.05)
     assert model.observations_.max() == pytest.approx(1.0)

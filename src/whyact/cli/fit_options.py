@@ -162,6 +162,11 @@ TABLE = (
         to_number, metavar=NUMBER_OR_AUTO,
     ),
     FitOption("scale_columns", str, "auto", SCALE_COLUMNS_HELP, MODEL, to_truth, metavar="auto|yes|no"),
+    FitOption(
+        "tolerance", str, "auto",
+        "Share of a column's range that need not be explained; auto: the largest that costs no predictions; free: "
+        "the noise is learned.", MODEL, to_number, metavar="NUMBER|auto|free",
+    ),
     FitOption("n_levels", int, "100", "Number of values that a substate can take.", MODEL),
     FitOption(
         "priors", list[str], "Table 1 of the paper", "A hyperprior, such as ibp_mass=1,10; repeatable.", MODEL,

@@ -44,7 +44,10 @@ def shorten(estimator: Any) -> Any:
 
 def list_combinations(estimator: Any) -> list[Any]:
     """The sampler, once for each way to combine policies if it is to choose, which takes many sweeps."""
-    names = [n for n, value in estimator.get_params().items() if last_part(n) == "combination" and value == "auto"]
+    parameters = estimator.get_params()
+    free = {name: None for name, value in parameters.items() if last_part(name) == "tolerance" and value == "auto"}
+    estimator = clone(estimator).set_params(**free)
+    names = [n for n, value in parameters.items() if last_part(n) == "combination" and value == "auto"]
     if not names:
         return [estimator]
     return [clone(estimator).set_params(**dict.fromkeys(names, way)) for way in COMBINATIONS]

@@ -1,6 +1,7 @@
 """What every model that learns from demonstrations shares: input, chains, labels, scikit-learn's interface."""
 
 import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -165,12 +166,13 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
             classes=given.classes,
             observations=observations,
             actions=given.actions,
-            scaling=scaling,
+            scaling=replace(scaling, noise=problem.noise),
             target=problem.target,
             chains=chains,
             end=end,
             available=given.available,
             choice=problem.choice,
+            tolerance_trials=problem.tolerance_trials,
             weight_scores=problem.weight_scores,
         )
         self._set_result(self._complete(result))

@@ -11,6 +11,7 @@ from whyact.estimators.base import PolicyLearner
 from whyact.estimators.inputs import CheckedInput, check_available
 from whyact.fit_result import FitResult
 from whyact.model import Priors, make_target
+from whyact.posterior import Posterior
 from whyact.prediction import PREDICTIONS, Prediction, Predictor
 from whyact.sampler.algorithm import Algorithm, Problem
 from whyact.scaling import Scaling, find_unit
@@ -60,8 +61,8 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
     def _find_priors(self, scaling: Scaling) -> Priors:
         return Priors() if self.priors is None else self.priors
 
-    def _make_predictor(self, result: FitResult) -> Predictor:
-        return Predictor(self.posterior_, result.target, self.max_prediction_draws, result.prediction_seed)
+    def _make_predictor(self, result: FitResult, posterior: Posterior) -> Predictor:
+        return Predictor(posterior, result.target, self.max_prediction_draws, result.prediction_seed)
 
     def _set_fitted(self, result: FitResult) -> None:
         chosen = self.posterior_.chosen
@@ -70,7 +71,7 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
         self.policies_ = self.posterior_.speak_alone(chosen)[:, : len(result.classes)]
         self.substates_ = chosen.substates.T
         self.noise_variance_ = chosen.noise_variance * result.scaling.unit**2
-        self._predictor = self._make_predictor(result)
+        self._predictor = self._make_predictor(result, self.posterior_)
 
     def _find_rule(self, prediction: str | None = None) -> bool:
         """Whether to predict by MAP."""

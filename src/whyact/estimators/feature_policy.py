@@ -16,7 +16,7 @@ from whyact.cut_decisiveness import N_DRAWS
 from whyact.errors import ChainsDisagreeWarning
 from whyact.estimators.base import CHAIN_CONSTRAINTS
 from whyact.estimators.callbacks import with_callbacks
-from whyact.estimators.choose_combination import Choice, choose_combination
+from whyact.estimators.choose_by_trials import Choice, choose_by_trials
 from whyact.estimators.feature_learner import FeatureLearner
 from whyact.estimators.inputs import CheckedInput, check_available
 from whyact.estimators.likelihood_weights import choose_weights
@@ -36,7 +36,17 @@ from whyact.posterior import Posterior
 from whyact.prediction import PREDICTIONS, Predictor, ProductPredictor
 from whyact.sampler.algorithm import Algorithm, Problem
 from whyact.sampler.settings import AsPublished
-from whyact.scaling import Scaling, find_unit, hold_noise, looks_like_table, scale_by_range
+from whyact.scaling import (
+    TOLERANCES,
+    USUAL_TOLERANCE,
+    Scaling,
+    find_least_tolerance,
+    find_unit,
+    find_width,
+    hold_noise,
+    looks_like_table,
+    scale_by_range,
+)
 from whyact.storage.model_file import write_model
 
 # The paper runs 10,000 sweeps (Table 1) and mentions neither a burn-in nor chains.
@@ -44,7 +54,7 @@ LENGTH_AS_PUBLISHED = {"n_burn_in": 5000, "n_draws": 5000, "n_chains": 1}
 
 # Options that the published algorithm does not have, with the values that it can live with.
 EXACT_ONLY = {"max_features": (None,), "start": ("prior",), "combination": ("auto", "mixture"),
-              "decisiveness": ("auto", 1.0)}  # fmt: skip
+              "decisiveness": ("auto", 1.0), "tolerance": ("auto", "free", None)}  # fmt: skip
 
 
 class FeaturePolicyClassifier(FeatureLearner):
@@ -120,9 +130,17 @@ class FeaturePolicyClassifier(FeatureLearner):
         so that the unit of X changes nothing but the unit of the features (as published: leaves them as they are).
     scale_columns : bool or "auto", default="auto"
         Bring each column to the range from 0 to 1 first, for columns of different units, of which the model would
-        otherwise explain mainly the largest. Features, `observations_` and noise are then in shares of these ranges,
-        and unless `priors` are given, the noise is held at 5% of a range. "auto" does so if the columns look like a
-        table: their ranges differ much, many lie far from zero, or all entries are whole numbers.
+        otherwise explain mainly the largest. Features, `observations_` and noise are then in shares of these ranges.
+        "auto" does so if the columns look like a table: their ranges differ much, many lie far from zero, or all
+        entries are whole numbers; and if a `tolerance` is given.
+    tolerance : float, "auto", "free" or None, default="auto"
+        What need not be explained, as a share of a column's range (of the widest one, if columns are not scaled): the
+        noise is held there. It decides how many features there are.
+
+        - "auto": for scaled columns, unless `priors` are given, the largest of 2%, 5%, 10% and 20% with which hidden
+          actions are predicted as well as with the best of them, within one standard error; never below what
+          rounded values and the grid of the substates can carry. Otherwise the noise is free.
+        - "free" or None: the noise is free, as in the paper.
     sampler : {"exact", "as-published"} or AsPublished, default="exact"
         - "exact": every step leaves the posterior invariant; annealed burn-in.
         - "as-published": the algorithm of Sec. 4.1 and 4.2 as the authors describe it, to compare; Table 1 as default:
@@ -168,6 +186,11 @@ class FeaturePolicyClassifier(FeatureLearner):
         How the policies are combined.
     combination_scores_ : dict
         With `combination="auto"` only: mean log probability of the hidden actions for each combination.
+    tolerance_ : float or None
+        Where the noise was held, as a share of a column's range; None: it was free.
+    tolerance_trials_ : tuple of ToleranceTrial
+        If the tolerance was chosen: for each one tried, how well hidden actions were predicted, and with how many
+        features.
     decisiveness_ : float
         The power of the mixture, the geometric mean over the draws; 1 for a product.
     base_policy_ : ndarray (U,)
@@ -225,6 +248,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         "prediction": [StrOptions(set(PREDICTIONS))],
         "unit": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "scale_columns": ["boolean", StrOptions({"auto"})],
+        "tolerance": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto", "free"}), None],
         "sampler": [StrOptions({"exact", "as-published"}), AsPublished],
         "warm_start": ["boolean"],
     }
@@ -249,6 +273,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         missing_action: Any = None,
         unit: float | str = "auto",
         scale_columns: bool | str = "auto",
+        tolerance: float | str | None = "auto",
         sampler: str | AsPublished = "exact",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -273,6 +298,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         self.missing_action = missing_action
         self.unit = unit
         self.scale_columns = scale_columns
+        self.tolerance = tolerance
         self.sampler = sampler
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -280,15 +306,24 @@ class FeaturePolicyClassifier(FeatureLearner):
         self.verbose = verbose
 
     def _make_scaling(self, X: np.ndarray) -> Scaling:
-        wanted = (
-            looks_like_table(X) and not self._find_published() if self.scale_columns == "auto" else self.scale_columns
-        )
+        wanted = self.scale_columns
+        if wanted == "auto":
+            # a tolerance that was given is a share of each column's range
+            wanted = (looks_like_table(X) or isinstance(self.tolerance, Real)) and not self._find_published()
         scaling = scale_by_range(X) if wanted else Scaling()
         if self.unit != "auto":
             unit = float(self.unit)
         else:
             unit = 1.0 if self._find_published() else find_unit(scaling.scale_columns(X))
-        return replace(scaling, unit=unit)
+        return replace(scaling, unit=unit, noise=self._find_noise(X, scaling))
+
+    def _find_noise(self, X: np.ndarray, scaling: Scaling) -> float:
+        """Where the noise is held, as far as that is known before any trial; 0: it is free."""
+        if self.tolerance in (None, "free") or self._find_published():
+            return 0.0
+        if self.tolerance != "auto":
+            return float(self.tolerance) * find_width(scaling.scale_columns(X))
+        return USUAL_TOLERANCE if scaling.column_range is not None and self.priors is None else 0.0
 
     @with_callbacks  # type: ignore[untyped-decorator]  # sklearn has no types
     def fit(
@@ -342,7 +377,8 @@ class FeaturePolicyClassifier(FeatureLearner):
 
     def _make_problem(self, observations: np.ndarray, given: CheckedInput, scaling: Scaling) -> Problem:
         algorithm = self._find_algorithm()
-        choice = self._choose_combination(given._replace(observations=observations), scaling)
+        choice = self._choose(given._replace(observations=observations), scaling)
+        scaling = replace(scaling, noise=choice.noise)
         options: dict[str, Any] = {"combination": choice.combination, "max_features": self.max_features}
         # without actions there is nothing to be decisive about
         is_plain = self._find_published() or not len(given.classes)
@@ -353,27 +389,41 @@ class FeaturePolicyClassifier(FeatureLearner):
             options |= {"observation_weight": weights.observation_weight, "action_weight": weights.action_weight}
             scores = weights.scores
         problem = self._make_feature_problem(observations, given, scaling, algorithm, self.n_levels, **options)
-        return problem._replace(choice=choice.scores, weight_scores=scores)
+        return problem._replace(
+            noise=choice.noise, tolerance_trials=choice.trials, choice=choice.scores, weight_scores=scores
+        )
 
     def _find_priors(self, scaling: Scaling) -> Priors:
-        return find_priors(self.priors, self.sampler, scaling)
+        return find_priors(self.priors, scaling)
 
-    def _choose_combination(self, given: CheckedInput, scaling: Scaling) -> Choice:
-        """How to combine policies, by the parameter or by trials."""
+    def _choose(self, given: CheckedInput, scaling: Scaling) -> Choice:
+        """How to combine policies and where to hold the noise, by the parameters or by trials."""
         if self._find_published() or not len(given.classes):
-            return Choice("mixture", None)
-        if self.combination != "auto":
-            return Choice(self.combination, None)
+            return Choice("mixture", noise=scaling.noise)
+        is_table = scaling.column_range is not None
+        usual = COMBINATIONS[::-1] if is_table else COMBINATIONS
+        tolerances: tuple[float, ...] = ()
+        if self.tolerance == "auto" and scaling.noise:
+            least = find_least_tolerance(given.observations, self.n_levels)
+            tolerances = tuple(sorted({max(tolerance, least) for tolerance in TOLERANCES}))
         # numba is imported at the first fit, not with the package
         from whyact.sampler.compiling import announce_compilation
 
         announce_compilation(self.verbose, self._find_algorithm().kernel)  # the trials are silent about it
-        return choose_combination(self, given, scaling)
+        combinations = usual if self.combination == "auto" else (self.combination,)
+        return choose_by_trials(self, given, scaling, combinations, tolerances)
 
     def _complete(self, result: FitResult) -> FitResult:
-        """Learn what predictions use instead of what was sampled: policies of a product, or the decisiveness."""
+        """Learn what predictions use instead of what was sampled, and how far those of single chains are apart."""
         if not len(result.classes) or self._find_published():
             return result
+        result = self._learn_for_predictions(result)
+        predictor = self._make_predictor(result, self._summarise(result))
+        distance = predictor.compare_chains(result.observations, result.available, self.n_jobs)
+        return replace(result, distance=distance)
+
+    def _learn_for_predictions(self, result: FitResult) -> FitResult:
+        """Policies of a product, or the decisiveness of a mixture."""
         posterior = self._summarise(result)
         result = replace(result, chosen=posterior.representatives)  # to find it once is enough
         if result.target.combination != PRODUCT:
@@ -394,12 +444,10 @@ class FeaturePolicyClassifier(FeatureLearner):
         chains = [chain.with_scalar("decisiveness", tau) for chain in result.chains]
         return replace(result, chains=chains, adds_up=adds_up)
 
-    def _make_predictor(self, result: FitResult) -> Predictor:
+    def _make_predictor(self, result: FitResult, posterior: Posterior) -> Predictor:
         if result.target.combination != PRODUCT:
-            return super()._make_predictor(result)
-        return ProductPredictor(
-            self.posterior_, result.target, self.max_prediction_draws, result.prediction_seed, result.cut
-        )
+            return super()._make_predictor(result, posterior)
+        return ProductPredictor(posterior, result.target, self.max_prediction_draws, result.prediction_seed, result.cut)
 
     def _find_algorithm(self) -> Algorithm:
         """The sampler, by the parameters."""
@@ -431,6 +479,10 @@ class FeaturePolicyClassifier(FeatureLearner):
         if len(result.classes):
             self.base_policy_ = self._combine(np.zeros((1, self.n_components_)))[0]
             self.policies_ = self._combine(np.eye(self.n_components_))
+        noise = result.scaling.noise
+        self.tolerance_ = noise / find_width(result.observations) if noise else None
+        if result.tolerance_trials is not None:
+            self.tolerance_trials_ = result.tolerance_trials
         if result.choice is not None:
             self.combination_scores_ = result.choice
         if result.available is not None:
@@ -455,6 +507,7 @@ class FeaturePolicyClassifier(FeatureLearner):
             chosen=result.chosen,
             averages_policies=result.is_decisiveness_learned,
             adds_up=result.adds_up,
+            distance=result.distance,
         )
 
     def _default_length(self) -> dict[str, int]:
@@ -604,11 +657,10 @@ def find_sampled_decisiveness(decisiveness: float | str, start: str) -> float | 
     return "drawn" if start == "rows" else 1.0
 
 
-def find_priors(priors: Priors | None, sampler: str | AsPublished, scaling: Scaling) -> Priors:
-    """The hyperpriors: as given, or by default."""
-    if priors is not None:
-        return priors
-    return hold_noise(Priors(), scaling) if scaling.column_range is not None and sampler == "exact" else Priors()
+def find_priors(priors: Priors | None, scaling: Scaling) -> Priors:
+    """The hyperpriors: as given, or by default; with the noise where it is held."""
+    priors = Priors() if priors is None else priors
+    return hold_noise(priors, scaling.noise / scaling.unit) if scaling.noise else priors
 
 
 def find_published(sampler: str | AsPublished) -> AsPublished | None:

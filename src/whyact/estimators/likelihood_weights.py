@@ -63,7 +63,7 @@ def choose_weights(estimator: Any, combination: str, scaling: Scaling, X: np.nda
     scores: dict[tuple[float, float | str], float] = {}
     # X is scaled already
     estimator = clone(estimator).set_params(
-        combination=combination, priors=estimator._find_priors(scaling), scale_columns=False
+        combination=combination, priors=estimator._find_priors(scaling), scale_columns=False, tolerance=None
     )
 
     def try_weights(candidates: list[tuple[float, float | str]]) -> tuple[float, float | str]:

@@ -56,7 +56,7 @@ def make_stored_target(
     complete = complete_parameters(parameters)
     is_plain = n_actions < 2 or find_published(complete["sampler"])
     return make_target(
-        find_priors(complete["priors"], complete["sampler"], scaling),
+        find_priors(complete["priors"], scaling),
         n_actions=n_actions,
         n_dimensions=n_dimensions,
         n_levels=complete["n_levels"],

@@ -9,6 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
 from whyact.explanation.describe import WORTH_NAMING
+from whyact.explanation.matter import find_what_matters
+from whyact.explanation.suitability import list_doubts
 from whyact.explanation.voices import align_policies, find_times, find_usual_policy, is_learned, is_product
 from whyact.intervals import Interval
 from whyact.posterior import DIAGNOSED, R_HAT_LIMIT, Posterior
@@ -107,6 +109,9 @@ def summarise(
         "feature_values": str(model.posterior_.feature_values),
         "actions": to_names(model.classes_.tolist(), ACTIONS_BUDGET // max(model.n_components_, 1)),
         "number": summarise_number(model),
+        "matters": summarise_what_matters(model),
+        "doubts": list_doubts(model),
+        "tolerance": summarise_tolerance(model),
         "features": summarise_features(model, layout, columns),
         "quality": measure_quality(model, test),
         "diagnostics": summarise_diagnostics(model.posterior_, has_actions=len(model.classes_) > 0),
@@ -224,6 +229,22 @@ def estimate(summary: Interval, place: tuple[int, int]) -> Plain:
     return {name: float(numbers[place]) for name, numbers in zip(NUMBERS, summary, strict=True)}
 
 
+def summarise_what_matters(model: FeaturePolicyClassifier) -> Plain | None:
+    """Which features carry nearly all that is known about the actions; None if nothing is."""
+    matters = find_what_matters(model)
+    if matters is None:
+        return None
+    return {"features": np.sort(matters.features).tolist(), "share": matters.share}
+
+
+def summarise_tolerance(model: FeaturePolicyClassifier) -> Plain | None:
+    """What need not be explained, and how other tolerances did; None if the noise was free."""
+    if model.tolerance_ is None:
+        return None
+    trials = getattr(model, "tolerance_trials_", ())
+    return {"value": model.tolerance_, "trials": [trial._asdict() for trial in trials]}
+
+
 # --- chains and settings ------------------------------------------------------------------------------------
 
 
@@ -234,6 +255,8 @@ def summarise_diagnostics(posterior: Posterior, has_actions: bool = True) -> Pla
     return {
         "verdict": ("agree" if posterior.chains_agree else "disagree") if can_tell else "unknown",
         "sentence": posterior.agreement(),
+        "share_in_common": posterior.share_in_common,
+        "distance": posterior.distance,
         "n_chains": posterior.n_chains,
         "n_draws": posterior.n_draws,
         "r_hat_limit": R_HAT_LIMIT,

@@ -1,6 +1,7 @@
 """The findings of a report in plain sentences."""
 
 from whyact.explanation.describe import name_chains
+from whyact.posterior import LARGEST_DISTANCE, LEAST_IN_COMMON
 from whyact.report.plain import Plain, count_of
 
 MUCH_LESS_SURE = 0.15  # the teacher seems decisive if accuracy exceeds mean confidence by more than this,
@@ -16,7 +17,25 @@ def say_number(summary: Plain) -> Plain:
         finding = f"No feature was found in {demonstrations}."
     else:
         finding = f"{count_of(count, 'feature')} {'explains' if count == 1 else 'explain'} {demonstrations}."
-    return {"finding": finding, "how_sure": say_how_sure(number)}
+    return {"finding": finding, "how_sure": say_how_sure(number), "matters": say_what_matters(summary)}
+
+
+def say_what_matters(summary: Plain) -> str:
+    """How many features the decisions depend on; nothing if it is all of them."""
+    matters, count = summary["matters"], summary["number"]["count"]
+    if matters is None or len(matters["features"]) == count:
+        return ""
+    few = len(matters["features"])
+    which = list_of([str(feature) for feature in matters["features"]])
+    return (
+        f"{few} of {count} features matter{'s' * (few == 1)} most for the decisions: with feature{'s' * (few > 1)} "
+        f"{which} alone, predictions keep {matters['share']:.0%} of what all features tell about the actions."
+    )
+
+
+def list_of(names: list[str]) -> str:
+    """Names as in a sentence: 1, 2 and 3."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def say_how_sure(number: Plain) -> str:
@@ -34,8 +53,8 @@ def say_how_sure(number: Plain) -> str:
     elif number["is_growing"]:
         sentences.append(
             "The number was still growing when the computation ended, so longer chains would find more features. "
-            "Set max_features to limit it, or lower observation_weight to keep it down "
-            "(--max-features and --observation-weight on the command line)."
+            "Set a larger tolerance to keep it down, or max_features to limit it "
+            "(--tolerance and --max-features on the command line)."
         )
     return " ".join(sentences)
 
@@ -208,7 +227,22 @@ def say_chains(summary: Plain) -> Plain:
     if diagnostics["verdict"] == "agree":
         return {"verdict": "agree", "sentence": f"{runs} of the computation found the same answer."}
     if diagnostics["verdict"] == "disagree":
-        sentence = f"{runs} of the computation did not find the same answer: treat what follows with caution."
-        return {"verdict": "disagree", "sentence": sentence}
+        return {"verdict": "disagree", "sentence": f"{runs} of the computation {say_what_differs(diagnostics)}"}
     sentence = "There are too few runs or draws to tell whether the computation has settled: treat this with caution."
     return {"verdict": "unknown", "sentence": sentence}
+
+
+def say_what_differs(diagnostics: Plain) -> str:
+    """In what independent runs differ."""
+    parts = []
+    if diagnostics["share_in_common"] < LEAST_IN_COMMON:
+        parts.append(
+            f"found partly different features ({diagnostics['share_in_common']:.0%} of what they explain is in those "
+            "that all runs found): trust the features that all of them found"
+        )
+    if diagnostics["distance"] is not None and diagnostics["distance"] > LARGEST_DISTANCE:
+        parts.append(
+            f"predict differently (by {diagnostics['distance']:.0%} on average): predictions average over them, but "
+            "are less sure than they look"
+        )
+    return "; they ".join(parts) + "."

@@ -30,5 +30,7 @@ class Problem(NamedTuple):
     priors: Any
     algorithm: Algorithm
     unit: float = 1.0  # what the observations were divided by
+    noise: float = 0.0  # where the noise is held, in the unit of the observations; 0: it is free
+    tolerance_trials: tuple[Any, ...] | None = None  # what was tried, if a tolerance was to be chosen
     choice: dict[str, float] | None = None  # log score of each way to combine policies, if it was to be chosen
     weight_scores: dict[Any, float] | None = None  # of the weights that were tried, if they were to be chosen

@@ -9,6 +9,7 @@ import json
 import math
 import platform
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,11 @@ import numpy as np
 
 from whyact.cut_policies import CutPolicies
 from whyact.errors import DamagedFileError, ModelFileError
-from whyact.fit_result import FitResult
+from whyact.fit_result import FitResult, ToleranceTrial
 from whyact.model import COMBINATIONS, PRODUCT, State, Target
 from whyact.posterior import Chosen, DrawId, Posterior
 from whyact.sampler.draws import TRACES, ChainDraws, RunEnd, name_scalars
-from whyact.scaling import Scaling
+from whyact.scaling import USUAL_TOLERANCE, Scaling
 from whyact.storage.codec import (
     check_texts,
     decode_ends,
@@ -42,13 +43,14 @@ from whyact.storage.netcdf import Group, Variable, read_netcdf, write_netcdf
 from whyact.version import __version__
 
 # The version of the schema. A file with a larger one is refused; one with a smaller one must stay readable for ever.
-SCHEMA = 5
+SCHEMA = 6
 TITLE = "whyact model"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "h5netcdf")
 GROUPS = ("posterior", "sample_stats", "features", "demonstrations", "chain_ends")
 # In ArviZ, numbers about the sampling have a group of their own.
 SAMPLE_STATS = {"log_joint": "lp", "log_action_likelihood": "log_action_likelihood"}
 LARGEST_LOG_ODDS = 1e6
+LARGEST_NUMBER_OF_TRIALS = 100
 # What content that no check has foreseen may lead to; DamagedFileError is none of these.
 UNEXPECTED = (TypeError, KeyError, IndexError, OverflowError, MemoryError, FloatingPointError, AttributeError)
 
@@ -136,6 +138,7 @@ def describe_model(result: FitResult) -> dict[str, Any]:
         "libraries": json.dumps(libraries),
         "settings": json.dumps(encode_settings(result.parameters)),
         "unit": result.scaling.unit,
+        "noise": result.scaling.noise,
         "observation_weight": result.target.observation_weight,
         "action_weight": result.target.action_weight,
         "combination": COMBINATIONS[result.target.combination],
@@ -144,8 +147,12 @@ def describe_model(result: FitResult) -> dict[str, Any]:
         "identity": result.end.identity,
         "n_done": result.end.n_done,
     }
+    if result.distance is not None:
+        about["distance"] = result.distance
     if result.choice is not None:
         about["combination_scores"] = json.dumps(result.choice)
+    if result.tolerance_trials is not None:
+        about["tolerance_trials"] = json.dumps(result.tolerance_trials)
     if result.source is not None:
         about["source"] = str(check_texts("source: the name", [result.source])[0])
     if result.shape is not None:
@@ -265,6 +272,9 @@ def decode_model(
     more = {"policy_scale": 1.0, "decisiveness": float(parameters["decisiveness"])} if is_first else {}
     end = decode_run_end(groups, about, observations.shape, n_actions, more)
     scaling = decode_scaling(groups["features"], parameters, unit, observations.shape[1])
+    scaling = replace(scaling, noise=decode_noise(about, parameters, scaling))
+    if about["whyact_schema"] < 6:
+        parameters["tolerance"] = scaling.noise or None  # there was no choice then
     combination: Any = "mixture" if is_first else about.get("combination")
     demand(combination in COMBINATIONS, "'combination' is wrong")
     target = make_target(parameters, n_actions, observations.shape[1], weights, combination, scaling)
@@ -291,7 +301,9 @@ def decode_model(
         available=decode_available(groups["demonstrations"], actions, n_actions),
         cut=decode_cut(groups, n_actions),
         adds_up=adds_up == 1,
+        distance=decode_distance(about),
         choice=decode_choice(about),
+        tolerance_trials=decode_tolerance_trials(about),
         shape=decode_shape(about, observations.shape[1]),
         source=about.get("source"),
     )
@@ -330,6 +342,14 @@ def decode_cut(groups: dict[str, Group], n_actions: int) -> CutPolicies | None:
     return CutPolicies(log_odds, base, chosen, chosen_base, means, chosen_means)
 
 
+def decode_distance(about: dict[str, Any]) -> float | None:
+    """How far the predictions of single chains are apart, if known."""
+    if "distance" not in about:
+        return None
+    demand(is_number(about["distance"]) and 0 <= about["distance"] <= 1, "'distance' is wrong")
+    return float(about["distance"])
+
+
 def decode_choice(about: dict[str, Any]) -> dict[str, float] | None:
     """Why the combination was chosen, if it was."""
     if "combination_scores" not in about:
@@ -341,6 +361,32 @@ def decode_choice(about: dict[str, Any]) -> dict[str, float] | None:
     demand(isinstance(scores, dict) and set(scores) == set(COMBINATIONS), "'combination_scores' is wrong")
     demand(all(map(is_number, scores.values())), "'combination_scores' is wrong")
     return {name: float(score) for name, score in scores.items()}
+
+
+def decode_tolerance_trials(about: dict[str, Any]) -> tuple[ToleranceTrial, ...] | None:
+    """Why the tolerance was chosen, if it was."""
+    if "tolerance_trials" not in about:
+        return None
+    try:
+        rows = json.loads(about["tolerance_trials"])
+    except (ValueError, TypeError, RecursionError):
+        raise DamagedFileError("'tolerance_trials' is not JSON") from None
+    demand(isinstance(rows, list) and 0 < len(rows) <= LARGEST_NUMBER_OF_TRIALS, "'tolerance_trials' is wrong")
+    for row in rows:
+        demand(isinstance(row, list) and len(row) == len(ToleranceTrial._fields), "'tolerance_trials' is wrong")
+        demand(all(map(is_number, row)), "'tolerance_trials' is wrong")
+    return tuple(ToleranceTrial(*map(float, row)) for row in rows)
+
+
+def decode_noise(about: dict[str, Any], parameters: dict[str, Any], scaling: Scaling) -> float:
+    """Where the noise was held; up to schema 5 at the usual tolerance for scaled columns, unless priors were given."""
+    if about["whyact_schema"] > 5:
+        noise: Any = about.get("noise")
+        demand(is_number(noise) and noise >= 0, "'noise' is wrong")
+        return float(noise)
+    is_exact = parameters.get("sampler", "exact") == "exact"
+    is_held = scaling.column_range is not None and parameters.get("priors") is None and is_exact
+    return USUAL_TOLERANCE if is_held else 0.0
 
 
 def decode_weights(about: dict[str, Any]) -> dict[str, float]:

@@ -44,3 +44,7 @@ class ClusterPosterior(Posterior):
         """How alike clusters are: they are compared by their rows alone, not by their means."""
         likeness: np.ndarray = normalise(substates) @ unit_substates.T
         return likeness
+
+    def _find_parts(self, chain: ChainDraws) -> np.ndarray:
+        """How many rows each cluster explains."""
+        return chain.levels.sum(axis=1, dtype=float)

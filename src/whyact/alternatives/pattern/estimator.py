@@ -233,9 +233,9 @@ class PatternPolicyClassifier(FeatureLearner):
     def _summarise(self, result: FitResult) -> Posterior:
         return Posterior(result.chains, result.scaling.unit, self.feature_values)
 
-    def _make_predictor(self, result: FitResult) -> PatternPredictor:
+    def _make_predictor(self, result: FitResult, posterior: Posterior) -> PatternPredictor:
         return PatternPredictor(
-            self.posterior_, result.target, self.max_prediction_draws, result.prediction_seed, actions=result.actions
+            posterior, result.target, self.max_prediction_draws, result.prediction_seed, actions=result.actions
         )
 
     def _set_fitted(self, result: FitResult) -> None:

@@ -1,0 +1,233 @@
+"""Choose the tolerance, and how policies are combined, by how well actions are predicted that were not learned from.
+
+On decisions that people make, policies that multiply predict better than a mixture; where each feature makes the
+teacher do one thing, as in the paper's simulations, it is the other way round. So quarters of the known actions are
+hidden in turn, a short chain learns from the others, and both ways predict what is hidden: the mixture with the
+policies of the chain, the product with those that are learned from what a new row can show. The observations of all
+rows stay, because new ones are not needed to tell the two apart. Of many rows, some are enough.
+
+A few dozen actions cannot tell the two apart, so one of them is taken unless the other is clearly better: the product
+for a table of columns of different kinds, the paper's mixture for signals of one kind. In a table a quantity that is
+large often speaks against an action, which a mixture cannot say.
+
+In a table, what need not be explained is chosen as well, because it decides how many features there are: the largest
+tolerance that costs no score, that is, whose score is within one standard error of the best one's. The trials begin
+with the usual tolerance and the next larger one, and go on to where the score points.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+
+from whyact.cut_policies import deal_out
+from whyact.estimators.inputs import CheckedInput
+from whyact.fit_result import ToleranceTrial
+from whyact.model import COMBINATIONS
+from whyact.prediction import ProductPredictor
+from whyact.progress import open_bar
+from whyact.scaling import USUAL_TOLERANCE, Scaling
+
+N_PARTS = 4
+N_KEPT = 15  # draws of a trial
+# All trials of one tolerance together have this share of the sweeps of a fit that is half burn-in, and this share of a
+# trial's sweeps is its own burn-in.
+SHARE_OF_SWEEPS = 0.2
+SHARE_OF_BURN_IN = 0.8
+MOST_ROWS = 1000
+ENOUGH_HIDDEN = 250  # actions to judge by: of many rows, not every quarter has to be hidden
+MOST_TOLERANCES = 3  # that are tried
+FEWEST_ACTIONS = 20  # known ones; with fewer, nothing can be judged
+CLEARLY = 2.33  # standard errors by which one must be ahead: one time in a hundred it is by chance
+# Share of the uniform distribution that predictions are mixed with, so that one wrong certainty is not infinitely bad.
+CAUTION = 0.01
+
+
+class Choice(NamedTuple):
+    """What was chosen, and why."""
+
+    combination: str
+    scores: dict[str, float] | None = None  # log score of each combination; None if there was nothing to judge by
+    noise: float = 0.0  # where the noise is held; 0: it is free
+    trials: tuple[ToleranceTrial, ...] | None = None  # of the tolerances; None if none was to be chosen
+
+
+class Outcome(NamedTuple):
+    """What the trials of one tolerance found."""
+
+    logs: dict[str, np.ndarray]  # log probability of each hidden action, by combination
+    n_features: float  # mean number of features
+
+
+def choose_by_trials(
+    estimator: Any, given: CheckedInput, scaling: Scaling, combinations: tuple[str, ...], tolerances: tuple[float, ...]
+) -> Choice:
+    """Choose between the mixture and the product, and a tolerance.
+
+    Parameters
+    ----------
+    estimator : FeaturePolicyClassifier
+        Not fitted; its other parameters hold.
+    given : CheckedInput
+        The demonstrations, after the scaling of columns.
+    scaling : Scaling
+        How they are brought to the sampler's unit, with the noise where it is held if no tolerance is to be chosen.
+    combinations : tuple of str
+        The usual one comes first; only one if it was given.
+    tolerances : tuple of float
+        In rising order, shares of the range of scaled columns; none if it is not to be chosen.
+
+    Returns
+    -------
+    Choice
+    """
+    usual = tolerances[find_usual(tolerances)] if tolerances else scaling.noise
+    nothing = Choice(combinations[0], None, usual)
+    if len(combinations) == 1 and len(tolerances) < 2:
+        return nothing
+    given = take_some(given)
+    counts = np.bincount(given.actions[given.actions >= 0], minlength=given.n_actions)
+    if counts.sum() < FEWEST_ACTIONS or np.sum(counts > 1) < 2:
+        return nothing
+    n_trials = int(np.clip(np.ceil(ENOUGH_HIDDEN * N_PARTS / counts.sum()), 2, N_PARTS))
+    most = n_trials * min(max(len(tolerances), 1), MOST_TOLERANCES)
+    text = "mixture or product?" if not tolerances else "what need not be explained?"
+    with open_bar(estimator.verbose, most, "trials", text) as show:
+        n_done = 0
+
+        @cache
+        def try_out(noise: float) -> Outcome:
+            nonlocal n_done
+            scored = []
+            for found in run_trials(estimator, given, replace(scaling, noise=noise), n_trials):
+                scored.append(found)
+                n_done += 1
+                show(n_done, text)
+            judged = np.concatenate([logs for logs, _ in scored])
+            return Outcome(
+                dict(zip(COMBINATIONS, judged.T, strict=True)), float(np.mean([number for _, number in scored]))
+            )
+
+        first = try_out(usual)
+        combination = choose_combination(first.logs, combinations)
+        scores = {name: float(log.mean()) for name, log in first.logs.items()} if len(combinations) > 1 else None
+        if len(tolerances) < 2:
+            return Choice(combination, scores, usual)
+        trials, chosen = choose_tolerance(try_out, combination, tolerances)
+    return Choice(combination, scores, chosen, trials)
+
+
+def run_trials(
+    estimator: Any, given: CheckedInput, scaling: Scaling, n_trials: int
+) -> Iterator[tuple[np.ndarray, float]]:
+    """For each part that is hidden, what `score_part` finds."""
+    parts = deal_out(given.actions, N_PARTS)
+    short = clone(estimator).set_params(
+        combination="mixture", priors=estimator._find_priors(scaling), unit=scaling.unit, scale_columns=False,
+        tolerance=None, n_jobs=None, random_state=0, verbose=0, warm_start=False, **find_length(estimator),
+    )  # fmt: skip
+    tasks = [joblib.delayed(score_part)(short, given, parts == part) for part in range(n_trials)]
+    # as for the chains: with other options joblib would start new processes for them, which all load the kernels
+    yield from joblib.Parallel(n_jobs=estimator.n_jobs, mmap_mode="c", return_as="generator")(tasks)
+
+
+def choose_combination(logs: dict[str, np.ndarray], combinations: tuple[str, ...]) -> str:
+    """The first one, unless the other is clearly better."""
+    if len(combinations) == 1:
+        return combinations[0]
+    usual, other = combinations
+    ahead = logs[other] - logs[usual]
+    return other if ahead.mean() > CLEARLY * find_standard_error(ahead) else usual
+
+
+def choose_tolerance(
+    try_out: Callable[[float], Outcome], combination: str, tolerances: tuple[float, ...]
+) -> tuple[tuple[ToleranceTrial, ...], float]:
+    """Try tolerances; return how each one did, and the largest that costs no score."""
+    usual = find_usual(tolerances)
+    tried = [usual]
+    # uphill as long as nothing is lost; if the first step loses, one step down
+    while tried[-1] + 1 < len(tolerances):
+        tried.append(tried[-1] + 1)
+        if compare(try_out, combination, tolerances, tried)[tried[-1]].is_lost:
+            break
+    if len(tried) <= 2 and usual > 0:
+        tried.append(usual - 1)
+    compared = compare(try_out, combination, tolerances, tried)
+    chosen = max(index for index, trial in compared.items() if not trial.is_lost)
+    return tuple(compared[index] for index in sorted(compared)), tolerances[chosen]
+
+
+def compare(
+    try_out: Callable[[float], Outcome], combination: str, tolerances: tuple[float, ...], tried: list[int]
+) -> dict[int, ToleranceTrial]:
+    """How far each tolerance that was tried is behind the best of them."""
+    outcomes = {index: try_out(tolerances[index]) for index in tried}
+    best = max((outcome.logs[combination] for outcome in outcomes.values()), key=np.mean)
+    trials = {}
+    for index, outcome in outcomes.items():
+        behind = best - outcome.logs[combination]
+        trials[index] = ToleranceTrial(
+            tolerances[index], float(outcome.logs[combination].mean()), float(behind.mean()),
+            find_standard_error(behind), outcome.n_features,
+        )  # fmt: skip
+    return trials
+
+
+def find_usual(tolerances: tuple[float, ...]) -> int:
+    """Which of the tolerances is the usual one, or the least above it."""
+    return next((i for i, tolerance in enumerate(tolerances) if tolerance >= USUAL_TOLERANCE), len(tolerances) - 1)
+
+
+def find_standard_error(values: np.ndarray) -> float:
+    """Of a mean."""
+    return float(values.std() / np.sqrt(len(values)))
+
+
+def find_length(estimator: Any) -> dict[str, int]:
+    """Parameters of a trial's chain: by default 480 + 120 sweeps.
+
+    They do not depend on `n_draws`: whoever draws more later must come to the same choice.
+    """
+    length = estimator._find_length()
+    n_sweeps = SHARE_OF_SWEEPS * length.n_chains * 2 * length.n_burn_in / N_PARTS
+    thin = max(1, round((1 - SHARE_OF_BURN_IN) * n_sweeps / N_KEPT))
+    return {
+        "n_burn_in": round(SHARE_OF_BURN_IN * n_sweeps), "n_draws": thin * N_KEPT, "n_chains": 1, "thin": thin,
+        "max_prediction_draws": N_KEPT,
+    }  # fmt: skip
+
+
+def take_some(given: CheckedInput) -> CheckedInput:
+    """At most MOST_ROWS rows, first of those with an action."""
+    if len(given.actions) <= MOST_ROWS:
+        return given
+    order = np.random.default_rng(0).permutation(len(given.actions))
+    rows = np.sort(order[np.argsort(given.actions[order] < 0, kind="stable")][:MOST_ROWS])
+    return given._replace(
+        observations=given.observations[rows], actions=given.actions[rows], available=given.available_in(rows)
+    )
+
+
+def score_part(estimator: Any, given: CheckedInput, hidden: np.ndarray) -> tuple[np.ndarray, float]:
+    """Log probability of the hidden actions by the mixture and by the product, (hidden rows, 2); the mean K."""
+    model = clone(estimator)
+    model._fit_quietly(given._replace(actions=np.where(hidden, -1, given.actions)))
+    result = model._result
+    available = given.available_or_all
+    mixed = model._predictor.predict(
+        result.observations[hidden], one_draw=False, maximise=False, available=given.available_in(hidden)
+    )
+    product = ProductPredictor(model.posterior_, result.target, N_KEPT, 0, None)
+    multiplied = product.learn(result.observations, result.actions, available).predict(
+        result.observations[hidden], one_draw=False, maximise=False, available=given.available_in(hidden)
+    )
+    n_rows, taken = int(hidden.sum()), given.actions[hidden]
+    chance = CAUTION * available[hidden] / available[hidden].sum(axis=1, keepdims=True)
+    cautious = [chance + (1 - CAUTION) * judged.probabilities for judged in (mixed, multiplied)]
+    logs = np.stack([np.log(judged[np.arange(n_rows), taken]) for judged in cautious], axis=1)
+    return logs, float(model.posterior_.traces["n_features"].mean())

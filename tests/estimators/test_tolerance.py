@@ -1,0 +1,121 @@
+"""What need not be explained: where the noise is held, and how that is chosen."""
+
+import numpy as np
+import pytest
+
+from whyact import FeaturePolicyClassifier, Priors, load
+from whyact.estimators.choose_by_trials import Outcome, choose_tolerance
+from whyact.scaling import TOLERANCES, find_least_tolerance
+
+QUICK = {"n_burn_in": 100, "n_draws": 40, "thin": 2, "n_chains": 2, "random_state": 0, "combination": "product"}
+pytestmark = pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
+
+
+def draw_table(rng, n_rows=80):
+    """Quantities of different kinds; the first one decides."""
+    X = np.column_stack([rng.uniform(100, 900, n_rows), rng.random(n_rows), rng.normal(40, 5, n_rows)])
+    return X, np.where(X[:, 0] > 500, "go", "stay")
+
+
+@pytest.fixture(scope="module")
+def table():
+    return draw_table(np.random.default_rng(0))
+
+
+def choose(means, spread=0.001):
+    """Which tolerance is taken, and which are tried, by the mean log scores of TOLERANCES."""
+    tried = []
+
+    def try_out(tolerance):
+        if tolerance not in tried:
+            tried.append(tolerance)
+        # errors that are not the same for two tolerances, so that differences have a standard error
+        errors = spread * np.random.default_rng(int(1000 * tolerance)).standard_normal(400) * 20
+        logs = means[TOLERANCES.index(tolerance)] + errors - errors.mean()
+        return Outcome({"product": logs}, 10 / tolerance)
+
+    trials, chosen = choose_tolerance(try_out, "product", TOLERANCES)
+    assert [trial.tolerance for trial in trials] == sorted(tried)
+    return chosen, tried
+
+
+def test_the_largest_tolerance_that_costs_nothing_is_taken():
+    assert choose([-0.5, -0.5, -0.5, -0.5]) == (0.2, [0.05, 0.1, 0.2])
+    assert choose([-0.5, -0.5, -0.5, -0.9]) == (0.1, [0.05, 0.1, 0.2])
+    assert choose([-0.5, -0.5, -0.9, -0.9]) == (0.05, [0.05, 0.1, 0.02])
+    assert choose([-0.3, -0.5, -0.9, -0.9]) == (0.02, [0.05, 0.1, 0.02])
+    # a larger one may also be better
+    assert choose([-0.9, -0.9, -0.5, -0.9]) == (0.1, [0.05, 0.1, 0.2])
+
+
+def test_what_cannot_be_told_apart_is_no_excuse_for_a_large_loss():
+    """With a standard error of a tenth, a loss of 0.05 would be within it."""
+    assert choose([-0.5, -0.5, -0.55, -0.6], spread=0.07)[0] <= 0.05
+
+
+def test_no_tolerance_is_below_what_the_data_can_carry():
+    rng = np.random.default_rng(1)
+    fine = rng.random((200, 3))
+    assert find_least_tolerance(fine, 100) == pytest.approx(1 / 99)
+    answers = rng.integers(0, 5, (200, 3)) / 4  # five possible ones
+    assert find_least_tolerance(answers, 100) == pytest.approx(0.25 / np.sqrt(12))
+    indicators = rng.integers(0, 2, (200, 3)).astype(float)
+    assert find_least_tolerance(indicators, 100) == pytest.approx(1 / 99)
+    assert find_least_tolerance(fine, 2) == max(TOLERANCES)
+    fine[3, 1] = np.nan
+    assert find_least_tolerance(np.column_stack([fine, np.ones(200)]), 100) == pytest.approx(1 / 99)
+
+
+def test_a_table_chooses_and_says_why(table):
+    model = FeaturePolicyClassifier(**QUICK).fit(*table)
+    assert model.tolerance_ in TOLERANCES
+    assert model.noise_variance_ == pytest.approx(model.tolerance_**2, rel=0.05)
+    assert len(model.tolerance_trials_) == 3
+    taken = next(trial for trial in model.tolerance_trials_ if trial.tolerance == model.tolerance_)
+    assert not taken.is_lost
+    assert all(trial.is_lost for trial in model.tolerance_trials_ if trial.tolerance > model.tolerance_)
+    assert f"Up to {model.tolerance_:.2g} of a column's range need not be explained: the largest" in str(model)
+
+
+@pytest.mark.parametrize("tolerance", [0.03, "free", None])
+def test_a_tolerance_can_be_given(tolerance, table):
+    model = FeaturePolicyClassifier(**QUICK, tolerance=tolerance).fit(*table)
+    if tolerance == 0.03:
+        assert model.tolerance_ == pytest.approx(0.03)
+        assert model.noise_variance_ == pytest.approx(0.03**2, rel=0.05)
+    else:
+        assert model.tolerance_ is None
+    assert not hasattr(model, "tolerance_trials_")
+
+
+def test_a_tolerance_is_a_share_of_every_columns_range():
+    """Also where columns do not look like a table, and would not be scaled."""
+    X = np.random.default_rng(2).random((60, 4)) * [1, 1, 1, 3]
+    model = FeaturePolicyClassifier(**QUICK, tolerance=0.1).fit(X, X[:, 0] > 0.5)
+    assert np.allclose(model.column_range_, np.ptp(X, axis=0))
+    unscaled = FeaturePolicyClassifier(**QUICK, tolerance=0.1, scale_columns=False).fit(X, X[:, 0] > 0.5)
+    assert unscaled.noise_variance_ == pytest.approx((0.1 * np.ptp(X, axis=0).max()) ** 2, rel=0.05)
+
+
+def test_signals_and_given_priors_leave_the_noise_free(table):
+    X = np.random.default_rng(3).random((60, 4))
+    assert FeaturePolicyClassifier(**QUICK).fit(X, X[:, 0] > 0.5).tolerance_ is None
+    assert FeaturePolicyClassifier(**QUICK, priors=Priors()).fit(*table).tolerance_ is None
+
+
+def test_the_choice_comes_back_from_a_file(table, tmp_path):
+    model = FeaturePolicyClassifier(**QUICK).fit(*table)
+    model.save(tmp_path / "model.nc")
+    loaded = load(tmp_path / "model.nc")
+    assert loaded.tolerance_ == model.tolerance_
+    assert loaded.tolerance_trials_ == model.tolerance_trials_
+    assert loaded._result.target == model._result.target
+    assert loaded.posterior_.distance == model.posterior_.distance
+    assert str(loaded) == str(model)
+
+
+def test_a_constant_column_does_no_harm(table):
+    X, y = table
+    model = FeaturePolicyClassifier(**QUICK).fit(np.column_stack([X, np.full(len(X), 7.0)]), y)
+    assert model.tolerance_ in TOLERANCES
+    assert (model.components_[:, -1] == 0).all()
