@@ -136,6 +136,7 @@ class Posterior:
     """
 
     _noun = "features"  # what the rows of `features` are called in a sentence
+    _least_in_common = LEAST_IN_COMMON
 
     def __init__(
         self,
@@ -547,7 +548,7 @@ class Posterior:
             told.append(f"their predictions differ by {self.distance:.2f} on average")
         if self.chains_agree:
             return f"The {self.n_chains} chains agree: {', and '.join(told)}."
-        told[0] = f"only {told[0]}" if self.share_in_common < LEAST_IN_COMMON else told[0]
+        told[0] = f"only {told[0]}" if self.share_in_common < self._least_in_common else told[0]
         modes = [int(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"]]
         if len(set(modes)) > 1:
             told.append(f"their most frequent numbers of {self._noun} are {', '.join(map(str, modes))}")
@@ -561,7 +562,7 @@ class Posterior:
                 "n_burn_in; if longer chains do not settle it, set a larger tolerance, or max_features."
             )
         advice = []
-        if self.share_in_common < LEAST_IN_COMMON:
+        if self.share_in_common < self._least_in_common:
             advice.append(f"Trust the {self._noun} that all chains find (posterior_.consensus() tells which).")
         if self.distance is not None and self.distance > LARGEST_DISTANCE:
             advice.append("Predictions average over the chains; more of them (n_chains) make the average steadier.")
@@ -588,7 +589,7 @@ class Posterior:
         if self.n_chains < 2 or self.n_draws < 4:
             return True
         is_near = self.distance is None or self.distance <= LARGEST_DISTANCE
-        return is_near and self.share_in_common >= LEAST_IN_COMMON
+        return is_near and self.share_in_common >= self._least_in_common
 
     def plot_ranks(self, figure: "Figure | None" = None) -> "Figure":
         """Draw rank plots of the diagnosed quantities: chains that mix have flat ones. Needs matplotlib.

@@ -34,6 +34,7 @@ EXAMPLES = {
     "observation_weight": ("0.3", 0.3),
     "unit": ("2", 2.0),
     "scale_columns": ("yes", True),
+    "tolerance": ("0.1", 0.1),
     "n_levels": ("50", 50),
     "priors": ("ibp_mass=2,5", Priors(ibp_mass=(2.0, 5.0))),
     "n_burn_in": ("0", 0),
@@ -134,6 +135,7 @@ def test_options_reach_the_run(merged, name):
         ("--scale-columns", "no", False),
         ("--scale-columns", "auto", "auto"),
         ("--decisiveness", "auto", "auto"),
+        ("--tolerance", "free", "free"),
         ("--available", '"a, b=c, d"', {"a, b": "c, d"}),
     ],
 )

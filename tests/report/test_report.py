@@ -511,7 +511,7 @@ def test_a_number_that_still_grows_is_said_to_grow():
     text = Page(render(summary)).text
     assert "90% of the draws have 2 to 9 features." in text
     assert "still growing" in text
-    assert "--max-features and --observation-weight" in text
+    assert "--tolerance and --max-features" in text
 
 
 def test_bars_of_the_numbers_of_features_stand_where_their_numbers_are():

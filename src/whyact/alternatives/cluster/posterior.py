@@ -22,6 +22,8 @@ class ClusterPosterior(Posterior):
     """
 
     _noun = "clusters"
+    # each row is in one cluster, so a cluster that only some chains find shows in few rows
+    _least_in_common = 0.9
 
     def __init__(self, chains: list[ChainDraws], unit: float, center: float | np.ndarray) -> None:
         # every row is in one cluster, so all clusters of a draw belong together
