@@ -26,6 +26,7 @@ SHARE_BELOW_ZERO = 0.8
 FAR_FROM_ZERO = 0.4  # of the range
 WIDE = 0.2  # of the ninth decile of the ranges
 NEARLY_CENTRED = 0.25  # how far the middle may be from zero, in ranges
+SHARE_OF_REPEATS = 0.5  # of the values of a column
 LEAST_RANGE_OF_COUNTS = 3  # fewer whole numbers are labels or indicators
 # Real tables hold whole numbers, multiples and zeros, which features of their own could explain without any noise.
 # With scaled columns the noise is therefore held at a tolerance, a share of a column's range, by a sharp prior. These
@@ -102,7 +103,7 @@ def scale_by_range(X: np.ndarray) -> Scaling:
 
 def looks_like_table(X: np.ndarray) -> bool:
     """Whether the columns look like those of a table, and not like one kind of signal."""
-    return columns_differ(X) or holds_counts(X)
+    return columns_differ(X) or holds_counts(X) or repeats_values(X)
 
 
 def holds_counts(X: np.ndarray) -> bool:
@@ -112,6 +113,22 @@ def holds_counts(X: np.ndarray) -> bool:
     """
     observed = X[~np.isnan(X)]
     return bool(np.all(observed == np.rint(observed)) and np.ptp(observed) >= LEAST_RANGE_OF_COUNTS)
+
+
+def repeats_values(X: np.ndarray) -> bool:
+    """Whether in most columns most values occur more than once, and they are not all whole numbers.
+
+    Rounded values and exact zeros do; signals with noise never do. The noise that explains such columns best is none.
+    """
+    observed = X[~np.isnan(X)]
+    if np.all(observed == np.rint(observed)):  # counts, or labels and indicators
+        return False
+    shares = []
+    for column in X.T:
+        values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+        if len(values) > 1:
+            shares.append(counts[counts > 1].sum() / counts.sum())
+    return bool(shares) and float(np.median(shares)) > SHARE_OF_REPEATS
 
 
 def columns_differ(X: np.ndarray) -> bool:

@@ -219,6 +219,8 @@ def test_tables_are_told_from_signals(demo):
     assert looks_like_table(20 + rng.random((50, 4)))
     assert looks_like_table(rng.poisson(2.0, (50, 4)).astype(float))  # counts
     assert not looks_like_table((rng.random((50, 4)) < 0.5).astype(float))  # indicators
+    assert looks_like_table(rng.random((50, 4)).round(1))  # rounded values
+    assert looks_like_table(rng.random((50, 4)) * (rng.random((50, 4)) < 0.4))  # exact zeros
     assert not looks_like_table(demo.X)
     assert not looks_like_table(np.ones((5, 3)))
     for snr in (10, 20, 30):
