@@ -26,6 +26,7 @@ Z_LIMIT = 4.5
         {"n_levels": 2},
         {"n_levels": 100},
         {"silent": True},  # how the features of each action are learned in `PerActionFeaturesClassifier`
+        {"noise": 0.3, "missing": True},
         {"decisiveness": 5.0},
         {"decisiveness": 0.5, "missing": True, "max_features": 2},
         {"decisiveness": "drawn", "missing": True},
@@ -34,8 +35,8 @@ Z_LIMIT = 4.5
         {"combination": "product", "missing": True, "masked": True, "max_features": 2, "feature_values": "real"},
     ],
     ids=[
-        "positive", "real", "missing", "binary", "cells", "no actions", "decisive", "undecided, two features",
-        "decisiveness learned", "some actions not available", "product", "product of two, some not available",
+        "positive", "real", "missing", "binary", "cells", "no actions", "noise held", "decisive",
+        "undecided, two features", "decisiveness learned", "some actions not available", "product", "product of two, some not available",
     ],
 )  # fmt: skip
 def test_sweep_leaves_the_joint_distribution_invariant(model):

@@ -13,6 +13,7 @@ import numpy as np
 
 from whyact.model import PRODUCT, Demonstrations, Priors, make_demonstrations, make_target
 from whyact.sampler.sweep import run_sweeps
+from whyact.scaling import hold_noise
 from whyact.simulation import simulate
 
 QUANTITIES = (
@@ -129,7 +130,7 @@ def run_joint_chain(rng, state, data, target, n_steps, thin):
     return drawn
 
 
-def make_small_model(feature_values="positive", missing=False, silent=False, masked=False, **options):
+def make_small_model(feature_values="positive", missing=False, silent=False, masked=False, noise=0.0, **options):
     """A model small enough to run a million sweeps, with hyperpriors that are neither flat nor pinned."""
     priors = Priors(
         noise_shape=(12.0, 3.0),
@@ -142,6 +143,8 @@ def make_small_model(feature_values="positive", missing=False, silent=False, mas
         decisiveness=(6.0, 2.0),
         policy_scale=(6.0, 8.0),
     )
+    if noise:
+        priors = hold_noise(priors, noise)
     size = {"n_rows": 4, "n_dimensions": 3, "n_actions": 3}
     options = {"n_levels": 5, **options}
     target = make_target(
