@@ -301,3 +301,12 @@ def test_births_that_the_action_must_accept_are_tried_less_often():
     assert make_target(Priors(), **options, decisiveness="drawn").n_birth_tries == 6
     product = make_target(Priors(), **options, combination="product", decisiveness=10.0)
     assert (product.n_birth_tries, product.decisiveness) == (6, 1.0)
+
+
+def test_columns_of_zeros_say_nothing_about_the_noise():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random((6, 2)), np.zeros(6), np.full(6, 2.0)])
+    X[0, 0] = X[1, 2] = np.nan
+    data = make_demonstrations(X, np.zeros(6, int))
+    assert data.n_observed == 5 + 6 + 6  # constants other than zero must be explained, so they count
+    assert make_demonstrations(np.zeros((4, 3)), np.zeros(4, int)).n_observed == 12

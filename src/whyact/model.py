@@ -124,7 +124,7 @@ class Demonstrations(NamedTuple):
     column_splits: np.ndarray  # and column d misses the rows column_gaps[...]
     column_gaps: np.ndarray
     sum_of_squares: float  # of the observed entries
-    n_observed: int  # number of observed entries
+    n_observed: int  # number of observed entries that tell how much noise there is, see `count_noisy`
     # whether each action is available, (N, U); (0, U) if all are in all rows
     available: np.ndarray = np.zeros((0, 0), np.bool_)
 
@@ -189,9 +189,20 @@ def make_demonstrations(
         column_splits=np.concatenate([[0], np.cumsum(missing.sum(axis=0))]).astype(np.int64),
         column_gaps=column_gaps.astype(np.int64),
         sum_of_squares=float(np.vdot(observations, observations)),
-        n_observed=int(missing.size - missing.sum()),
+        n_observed=count_noisy(observations, missing),
         available=np.zeros((0, 0), np.bool_) if available is None else np.array(available, dtype=np.bool_, order="C"),
     )
+
+
+def count_noisy(observations: np.ndarray, missing: np.ndarray) -> int:
+    """Number of observed entries in columns that are not zero throughout.
+
+    A column of zeros has no noise, whatever the others have. If it counted, it would pull the noise down, and features
+    would be spent on what is noise elsewhere. That its entries are zero still tells features to stay out of it.
+    """
+    observed = (~missing).sum(axis=0)
+    holds_something = observations.any(axis=0)
+    return int(observed[holds_something].sum() if holds_something.any() else observed.sum())
 
 
 def make_target(

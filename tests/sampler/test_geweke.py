@@ -36,7 +36,8 @@ Z_LIMIT = 4.5
     ],
     ids=[
         "positive", "real", "missing", "binary", "cells", "no actions", "noise held", "decisive",
-        "undecided, two features", "decisiveness learned", "some actions not available", "product", "product of two, some not available",
+        "undecided, two features", "decisiveness learned",
+        "some actions not available", "product", "product of two, some not available",
     ],
 )  # fmt: skip
 def test_sweep_leaves_the_joint_distribution_invariant(model):
