@@ -26,6 +26,9 @@ SHARE_BELOW_ZERO = 0.8
 FAR_FROM_ZERO = 0.4  # of the range
 WIDE = 0.2  # of the ninth decile of the ranges
 NEARLY_CENTRED = 0.25  # how far the middle may be from zero, in ranges
+# So many columns are the cells of a picture or a scan, in which features do not grow from single cells, and zeros are
+# nothing to be surprised at.
+MANY_COLUMNS = 300
 SHARE_OF_REPEATS = 0.5  # of the values of a column
 LEAST_RANGE_OF_COUNTS = 3  # fewer whole numbers are labels or indicators
 # Real tables hold whole numbers, multiples and zeros, which features of their own could explain without any noise.
@@ -103,7 +106,7 @@ def scale_by_range(X: np.ndarray) -> Scaling:
 
 def looks_like_table(X: np.ndarray) -> bool:
     """Whether the columns look like those of a table, and not like one kind of signal."""
-    return columns_differ(X) or holds_counts(X) or repeats_values(X)
+    return columns_differ(X) or holds_counts(X) or (X.shape[1] < MANY_COLUMNS and repeats_values(X))
 
 
 def holds_counts(X: np.ndarray) -> bool:

@@ -5,6 +5,7 @@ import pytest
 
 from whyact import FeaturePolicyClassifier, Priors, load
 from whyact.estimators.choose_by_trials import Outcome, choose_tolerance
+from whyact.model import LEARNED
 from whyact.scaling import TOLERANCES, find_least_tolerance
 
 QUICK = {"n_burn_in": 100, "n_draws": 40, "thin": 2, "n_chains": 2, "random_state": 0, "combination": "product"}
@@ -118,4 +119,17 @@ def test_a_constant_column_does_no_harm(table):
     X, y = table
     model = FeaturePolicyClassifier(**QUICK).fit(np.column_stack([X, np.full(len(X), 7.0)]), y)
     assert model.tolerance_ in TOLERANCES
-    assert (model.components_[:, -1] == 0).all()
+    assert (model.components_[:, -1] < model.tolerance_).all()
+
+
+@pytest.mark.parametrize("n_columns", [299, 300])
+def test_with_many_columns_chains_start_from_rows(n_columns):
+    """There a feature cannot grow from a single cell; and the decisiveness is drawn."""
+    rng = np.random.default_rng(4)
+    substates = rng.random((40, 2)) * (rng.random((40, 2)) < 0.7)
+    X = substates @ (rng.random((2, n_columns)) < 0.3) + 0.05 * rng.standard_normal((40, n_columns))
+    options = QUICK | {"n_burn_in": 5, "n_draws": 4, "combination": "mixture"}
+    model = FeaturePolicyClassifier(**options).fit(X, substates[:, 0] > 0.3)
+    given = FeaturePolicyClassifier(**options, start="rows" if n_columns == 300 else "prior").fit(X, model.actions_)
+    assert np.array_equal(model.components_, given.components_)
+    assert (model._result.target.decisiveness == LEARNED) == (n_columns == 300)

@@ -177,8 +177,8 @@ TABLE = (
     FitOption("thin", int, "5", "Keep every thin-th sweep after the burn-in.", SAMPLING),
     FitOption("n_chains", int, "4", "Independent chains.", SAMPLING),
     FitOption(
-        "start", str, "prior", "Where chains start; rows suits observations with hundreds of columns.", SAMPLING,
-        metavar="prior|rows",
+        "start", str, "auto", "Where chains start; auto: from rows, if there are 300 columns or more.", SAMPLING,
+        metavar="auto|prior|rows",
     ),
     FitOption(
         "sampler", str, "exact", "as-published is the algorithm of the paper, for comparison.", SAMPLING,

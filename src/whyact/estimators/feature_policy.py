@@ -37,6 +37,7 @@ from whyact.prediction import PREDICTIONS, Predictor, ProductPredictor
 from whyact.sampler.algorithm import Algorithm, Problem
 from whyact.sampler.settings import AsPublished
 from whyact.scaling import (
+    MANY_COLUMNS,
     TOLERANCES,
     USUAL_TOLERANCE,
     Scaling,
@@ -53,7 +54,7 @@ from whyact.storage.model_file import write_model
 LENGTH_AS_PUBLISHED = {"n_burn_in": 5000, "n_draws": 5000, "n_chains": 1}
 
 # Options that the published algorithm does not have, with the values that it can live with.
-EXACT_ONLY = {"max_features": (None,), "start": ("prior",), "combination": ("auto", "mixture"),
+EXACT_ONLY = {"max_features": (None,), "start": ("auto", "prior"), "combination": ("auto", "mixture"),
               "decisiveness": ("auto", 1.0), "tolerance": ("auto", "free", None)}  # fmt: skip
 
 
@@ -107,13 +108,15 @@ class FeaturePolicyClassifier(FeatureLearner):
 
         - "auto": the paper's mixture is sampled, and tau is learned for predictions, from what a new row can show;
           so is whether the features of a row are parts of a whole, which tells how much each one counts for;
-          with `start="rows"` it is drawn, because in thousands of columns features that tell actions apart need it.
+          where chains start from rows it is drawn, because in thousands of columns features that tell actions apart
+          need it.
         - "drawn": tau is drawn with all the rest. With few columns predictions are about as good, but the number of
           features is found less often, and chains agree less often.
         - a number: held there.
     max_features : int or None, default=None
         The model given that there are at most this many features.
-    start : {"prior", "rows"}, default="prior"
+    start : {"auto", "prior", "rows"}, default="auto"
+        - "auto": "rows" for 300 columns or more, otherwise "prior".
         - "prior": one feature, everything drawn from the prior, and an annealed burn-in.
         - "rows": as many features as `max_features` (or 30) at the centres of k-means, for observations of hundreds or
           thousands of columns, in which features do not grow from single cells. The burn-in is not annealed, and
@@ -244,7 +247,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         "combination": [StrOptions({"auto", *COMBINATIONS})],
         "decisiveness": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "drawn"})],
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
-        "start": [StrOptions({"prior", "rows"})],
+        "start": [StrOptions({"auto", "prior", "rows"})],
         "prediction": [StrOptions(set(PREDICTIONS))],
         "unit": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "scale_columns": ["boolean", StrOptions({"auto"})],
@@ -267,7 +270,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         combination: str = "auto",
         decisiveness: float | str = "auto",
         max_features: int | None = None,
-        start: str = "prior",
+        start: str = "auto",
         prediction: str = "mmse",
         max_prediction_draws: int = 200,
         missing_action: Any = None,
@@ -376,13 +379,14 @@ class FeaturePolicyClassifier(FeatureLearner):
             return self._fit(given, None, 0.0)
 
     def _make_problem(self, observations: np.ndarray, given: CheckedInput, scaling: Scaling) -> Problem:
-        algorithm = self._find_algorithm()
+        starts_from_rows = find_start(self.start, observations.shape[1]) == "rows"
+        algorithm = self._find_algorithm(observations.shape[1])
         choice = self._choose(given._replace(observations=observations), scaling)
         scaling = replace(scaling, noise=choice.noise)
         options: dict[str, Any] = {"combination": choice.combination, "max_features": self.max_features}
         # without actions there is nothing to be decisive about
         is_plain = self._find_published() or not len(given.classes)
-        options["decisiveness"] = 1.0 if is_plain else find_sampled_decisiveness(self.decisiveness, self.start)
+        options["decisiveness"] = 1.0 if is_plain else find_sampled_decisiveness(self.decisiveness, starts_from_rows)
         scores = None
         if "auto" in (self.observation_weight, self.action_weight):
             weights = choose_weights(self, choice.combination, scaling, observations, given.actions)
@@ -409,7 +413,9 @@ class FeaturePolicyClassifier(FeatureLearner):
         # numba is imported at the first fit, not with the package
         from whyact.sampler.compiling import announce_compilation
 
-        announce_compilation(self.verbose, self._find_algorithm().kernel)  # the trials are silent about it
+        announce_compilation(
+            self.verbose, self._find_algorithm(given.observations.shape[1]).kernel
+        )  # the trials are silent about it
         combinations = usual if self.combination == "auto" else (self.combination,)
         return choose_by_trials(self, given, scaling, combinations, tolerances)
 
@@ -449,7 +455,7 @@ class FeaturePolicyClassifier(FeatureLearner):
             return super()._make_predictor(result, posterior)
         return ProductPredictor(posterior, result.target, self.max_prediction_draws, result.prediction_seed, result.cut)
 
-    def _find_algorithm(self) -> Algorithm:
+    def _find_algorithm(self, n_columns: int) -> Algorithm:
         """The sampler, by the parameters."""
         # numba is imported at the first fit, not with the package
         from whyact.sampler.as_published import make_published
@@ -460,7 +466,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         if published:
             self._check_nothing_is_exact_only()
             return make_published(published)
-        return FROM_ROWS if self.start == "rows" else EXACT
+        return FROM_ROWS if find_start(self.start, n_columns) == "rows" else EXACT
 
     def _check_nothing_is_exact_only(self) -> None:
         for name, possible in EXACT_ONLY.items():
@@ -650,11 +656,18 @@ class FeaturePolicyClassifier(FeatureLearner):
         return describe(self) if hasattr(self, "posterior_") else repr(self)
 
 
-def find_sampled_decisiveness(decisiveness: float | str, start: str) -> float | str:
+def find_start(start: str, n_columns: int) -> str:
+    """Where chains start: as given, or by default."""
+    if start != "auto":
+        return start
+    return "rows" if n_columns >= MANY_COLUMNS else "prior"
+
+
+def find_sampled_decisiveness(decisiveness: float | str, starts_from_rows: bool) -> float | str:
     """The decisiveness of the mixture that is sampled: as given, or by default."""
     if decisiveness != "auto":
         return decisiveness
-    return "drawn" if start == "rows" else 1.0
+    return "drawn" if starts_from_rows else 1.0
 
 
 def find_priors(priors: Priors | None, scaling: Scaling) -> Priors:

@@ -13,6 +13,7 @@ from whyact.estimators.feature_policy import (
     find_priors,
     find_published,
     find_sampled_decisiveness,
+    find_start,
 )
 from whyact.model import Target, make_target
 from whyact.scaling import Scaling
@@ -55,6 +56,7 @@ def make_stored_target(
     """The distribution that was sampled, by the parameters in a file."""
     complete = complete_parameters(parameters)
     is_plain = n_actions < 2 or find_published(complete["sampler"])
+    starts_from_rows = find_start(complete["start"], n_dimensions) == "rows"
     return make_target(
         find_priors(complete["priors"], scaling),
         n_actions=n_actions,
@@ -62,7 +64,7 @@ def make_stored_target(
         n_levels=complete["n_levels"],
         feature_values=complete["feature_values"],
         combination=combination,
-        decisiveness=1.0 if is_plain else find_sampled_decisiveness(complete["decisiveness"], complete["start"]),
+        decisiveness=1.0 if is_plain else find_sampled_decisiveness(complete["decisiveness"], starts_from_rows),
         max_features=complete["max_features"],
         observation_weight=weights["observation_weight"],
         action_weight=weights["action_weight"],

@@ -274,7 +274,7 @@ def decode_model(
     scaling = decode_scaling(groups["features"], parameters, unit, observations.shape[1])
     scaling = replace(scaling, noise=decode_noise(about, parameters, scaling))
     if about["whyact_schema"] < 6:
-        parameters["tolerance"] = scaling.noise or None  # there was no choice then
+        parameters = {"start": "prior"} | parameters | {"tolerance": scaling.noise or None}  # what defaults were then
     combination: Any = "mixture" if is_first else about.get("combination")
     demand(combination in COMBINATIONS, "'combination' is wrong")
     target = make_target(parameters, n_actions, observations.shape[1], weights, combination, scaling)
