@@ -11,8 +11,9 @@ from whyact.posterior import Chosen
 from whyact.sampler.draws import ChainDraws, RunEnd
 from whyact.scaling import Scaling
 
-# A loss of log score below this, in nats per action, does not matter. With few actions the standard error is far above.
+# A loss of log score below this, in nats per action, does not matter; and how many standard errors make that sure.
 NEGLIGIBLE_SCORE = 0.01
+SURELY = 2.0
 
 
 class ToleranceTrial(NamedTuple):
@@ -20,14 +21,14 @@ class ToleranceTrial(NamedTuple):
 
     tolerance: float
     log_score: float  # mean log probability of the hidden actions
-    behind: float  # how far it is behind the best one
+    behind: float  # how far it is behind the best of the smaller ones
     standard_error: float  # of that
     n_features: float  # mean number of features of the draws
 
     @property
     def is_lost(self) -> bool:
-        """Whether it costs score: it is behind by more than one standard error, or by more than is worth a look."""
-        return self.behind > min(self.standard_error, NEGLIGIBLE_SCORE)
+        """Whether it may cost score: it is not sure that it is behind by no more than is negligible."""
+        return self.behind + SURELY * self.standard_error > NEGLIGIBLE_SCORE
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,8 +34,8 @@ LEAST_RANGE_OF_COUNTS = 3  # fewer whole numbers are labels or indicators
 # Real tables hold whole numbers, multiples and zeros, which features of their own could explain without any noise.
 # With scaled columns the noise is therefore held at a tolerance, a share of a column's range, by a sharp prior. These
 # are tried (`estimators/choose_by_trials.py`), or the usual one is taken where nothing can be tried.
-TOLERANCES = (0.02, 0.05, 0.1, 0.2)
-USUAL_TOLERANCE = 0.05
+TOLERANCES = (0.05, 0.1, 0.2)
+USUAL_TOLERANCE = TOLERANCES[0]
 SHARPNESS = 1e6  # the noise prior's shape: worth twice as many entries
 
 

@@ -40,18 +40,17 @@ def choose(means, spread=0.001):
     return chosen, tried
 
 
-def test_the_largest_tolerance_that_costs_nothing_is_taken():
-    assert choose([-0.5, -0.5, -0.5, -0.5]) == (0.2, [0.05, 0.1, 0.2])
-    assert choose([-0.5, -0.5, -0.5, -0.9]) == (0.1, [0.05, 0.1, 0.2])
-    assert choose([-0.5, -0.5, -0.9, -0.9]) == (0.05, [0.05, 0.1, 0.02])
-    assert choose([-0.3, -0.5, -0.9, -0.9]) == (0.02, [0.05, 0.1, 0.02])
+def test_the_largest_tolerance_that_surely_costs_nothing_is_taken():
+    assert choose([-0.5, -0.5, -0.5]) == (0.2, [0.05, 0.1, 0.2])
+    assert choose([-0.5, -0.5, -0.9]) == (0.1, [0.05, 0.1, 0.2])
+    assert choose([-0.5, -0.9, -0.5]) == (0.05, [0.05, 0.1])  # what comes after a loss is not tried
     # a larger one may also be better
-    assert choose([-0.9, -0.9, -0.5, -0.9]) == (0.1, [0.05, 0.1, 0.2])
+    assert choose([-0.9, -0.5, -0.9]) == (0.1, [0.05, 0.1, 0.2])
 
 
-def test_what_cannot_be_told_apart_is_no_excuse_for_a_large_loss():
-    """With a standard error of a tenth, a loss of 0.05 would be within it."""
-    assert choose([-0.5, -0.5, -0.55, -0.6], spread=0.07)[0] <= 0.05
+def test_what_cannot_be_told_apart_stays_as_usual():
+    """With a standard error of a tenth, nothing is sure."""
+    assert choose([-0.5, -0.5, -0.5], spread=0.07) == (0.05, [0.05, 0.1])
 
 
 def test_no_tolerance_is_below_what_the_data_can_carry():
@@ -71,7 +70,7 @@ def test_a_table_chooses_and_says_why(table):
     model = FeaturePolicyClassifier(**QUICK).fit(*table)
     assert model.tolerance_ in TOLERANCES
     assert model.noise_variance_ == pytest.approx(model.tolerance_**2, rel=0.05)
-    assert len(model.tolerance_trials_) == 3
+    assert len(model.tolerance_trials_) >= 2
     taken = next(trial for trial in model.tolerance_trials_ if trial.tolerance == model.tolerance_)
     assert not taken.is_lost
     assert all(trial.is_lost for trial in model.tolerance_trials_ if trial.tolerance > model.tolerance_)

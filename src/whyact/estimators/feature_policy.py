@@ -140,9 +140,9 @@ class FeaturePolicyClassifier(FeatureLearner):
         What need not be explained, as a share of a column's range (of the widest one, if columns are not scaled): the
         noise is held there. It decides how many features there are.
 
-        - "auto": for scaled columns, unless `priors` are given, the largest of 2%, 5%, 10% and 20% with which hidden
-          actions are predicted as well as with the best of them, within one standard error; never below what
-          rounded values and the grid of the substates can carry. Otherwise the noise is free.
+        - "auto": for scaled columns, unless `priors` are given, 5%, or 10% or 20% where hidden actions are surely
+          predicted as well with it; never below what rounded values and the grid of the substates can carry.
+          Otherwise the noise is free.
         - "free" or None: the noise is free, as in the paper.
     sampler : {"exact", "as-published"} or AsPublished, default="exact"
         - "exact": every step leaves the posterior invariant; annealed burn-in.

@@ -55,8 +55,8 @@ def say_tolerance(model: Any) -> list[str]:
         return [f"Up to {tolerance:.2g} of a column's range need not be explained (tolerance)."]
     told = ", ".join(f"{trial.tolerance:.2g}: {trial.n_features:.0f} ({trial.log_score:.2f})" for trial in trials)
     return [
-        f"Up to {tolerance:.2g} of a column's range need not be explained: the largest tolerance that cost no "
-        f"predictions in trials (features of a draw, and log score of hidden actions, by tolerance: {told})."
+        f"Up to {tolerance:.2g} of a column's range need not be explained: the largest tolerance that surely cost "
+        f"no predictions in trials (features of a draw, and log score of hidden actions, by tolerance: {told})."
     ]
 
 
