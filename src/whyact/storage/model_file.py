@@ -354,10 +354,7 @@ def decode_choice(about: dict[str, Any]) -> dict[str, float] | None:
     """Why the combination was chosen, if it was."""
     if "combination_scores" not in about:
         return None
-    try:
-        scores = json.loads(about["combination_scores"])
-    except (ValueError, TypeError, RecursionError):
-        raise DamagedFileError("'combination_scores' is not JSON") from None
+    scores = take_json(about, "combination_scores")
     demand(isinstance(scores, dict) and set(scores) == set(COMBINATIONS), "'combination_scores' is wrong")
     demand(all(map(is_number, scores.values())), "'combination_scores' is wrong")
     return {name: float(score) for name, score in scores.items()}
@@ -367,10 +364,7 @@ def decode_tolerance_trials(about: dict[str, Any]) -> tuple[ToleranceTrial, ...]
     """Why the tolerance was chosen, if it was."""
     if "tolerance_trials" not in about:
         return None
-    try:
-        rows = json.loads(about["tolerance_trials"])
-    except (ValueError, TypeError, RecursionError):
-        raise DamagedFileError("'tolerance_trials' is not JSON") from None
+    rows = take_json(about, "tolerance_trials")
     demand(isinstance(rows, list) and 0 < len(rows) <= LARGEST_NUMBER_OF_TRIALS, "'tolerance_trials' is wrong")
     for row in rows:
         demand(isinstance(row, list) and len(row) == len(ToleranceTrial._fields), "'tolerance_trials' is wrong")
@@ -417,6 +411,14 @@ def decode_scaling(group: Group, parameters: dict[str, Any], unit: float, n_colu
     demand(len(low) == len(spread) == n_columns, "'column_range' does not match 'observations'")
     demand((np.isfinite(low) & np.isfinite(spread) & (spread > 0)).all(), "'column_range' is not positive")
     return Scaling(unit, column_low=low, column_range=spread)
+
+
+def take_json(about: dict[str, Any], name: str) -> Any:
+    """What an attribute says that is written as JSON."""
+    try:
+        return json.loads(about[name])
+    except (ValueError, TypeError, RecursionError):
+        raise DamagedFileError(f"{name!r} is not JSON") from None
 
 
 def take_positive(about: dict[str, Any], name: str) -> float:
