@@ -27,7 +27,7 @@ from experiments.harness.running import Rows, run_and_store
 from experiments.harness.store import Row, RowStore, check_settings, locked, make_folder
 from whyact import FeaturePolicyClassifier
 from whyact.comparison.scoring import score
-from whyact.prediction import N_KEPT, take_draws
+from whyact.prediction import N_KEPT
 
 KEY = {"table": str, "n_rows": int, "seed": int}
 MEASURED = {
@@ -48,15 +48,10 @@ class Fit(NamedTuple):
 
 
 def compare_chains(model: FeaturePolicyClassifier, X: np.ndarray) -> float:
-    """Mean total variation between the predictions of two chains for rows as they are."""
+    """Mean total variation between the predictions of two chains that have weight, for rows as they are."""
     predictor, rows = model._predictor, model._check_new_rows(X)
-    n_chains = model.posterior_.n_chains
-    per_chain = (len(predictor.many_draws.splits) - 1) // n_chains
     n_kept = N_KEPT if predictor.draws_substates else 0
-    alone = [
-        predictor._run(rows, take_draws(predictor.many_draws, c * per_chain, (c + 1) * per_chain), n_kept, None)[0]
-        for c in range(n_chains)
-    ]
+    alone = [predictor._run(rows, draws, n_kept, None)[0] for draws in predictor.split_by_chain()]
     pairs = combinations([one.probabilities for one in alone], 2)
     return float(np.mean([0.5 * np.abs(a - b).sum(axis=1).mean() for a, b in pairs]))
 

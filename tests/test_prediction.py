@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.plain import PLAIN
 from whyact import FeaturePolicyClassifier
-from whyact.prediction import BLOCK_SIZE, N_KEPT, pick_draws, take_draws
+from whyact.prediction import BLOCK_SIZE, N_KEPT, pick_draws
 
 
 @pytest.fixture(scope="module")
@@ -143,17 +143,14 @@ def test_chains_are_compared_by_their_own_predictions(combination, demo):
     options = PLAIN | {"combination": combination, "n_burn_in": 40, "n_draws": 40, "thin": 4, "n_chains": 2}
     model = FeaturePolicyClassifier(**options, random_state=0).fit(demo.X[:60], demo.y[:60])
     predictor = model._predictor
-    n_draws = len(predictor.many_draws.splits) - 1
-    halves = [
-        take_draws(predictor.many_draws, 0, n_draws // 2),
-        take_draws(predictor.many_draws, n_draws // 2, n_draws),
-    ]
+    halves = predictor.split_by_chain()
+    shares = np.array([len(half.splits) - 1 for half in halves]) / (len(predictor.many_draws.splits) - 1)
     rows = demo.X[60:90]
     n_kept = N_KEPT if predictor.draws_substates else 0
     alone = [predictor._run(rows, half, n_kept, None)[0].probabilities for half in halves]
     # the average over all draws is that of both chains; a product draws no random numbers, so it is the same
     if combination == "product":
-        assert np.allclose((alone[0] + alone[1]) / 2, model.predict_proba(rows))
+        assert np.allclose(np.tensordot(shares, alone, 1), model.predict_proba(rows))
     near = 0.75 * demo.X[:60] + 0.25 * np.roll(demo.X[:60], -30, axis=0)
     alone = [predictor._run(near, half, n_kept, None)[0].probabilities for half in halves]
     assert model.posterior_.distance == pytest.approx(0.5 * np.abs(alone[0] - alone[1]).sum(axis=1).mean())

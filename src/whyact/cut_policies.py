@@ -8,7 +8,7 @@ probable given these amounts, under a Gaussian prior. This cuts the way from the
 
 The variance of the prior is the one with which actions are predicted best that were held out. What is judged is what
 will be used, the average over draws: each draw alone may be a little too sure of itself, because where they differ,
-the average is not.
+the average is not. What each draw says of these actions also tells how much its chain should count (`stacking.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -41,6 +41,13 @@ class CutPolicies(NamedTuple):
     chosen_base: np.ndarray  # (U,)
     means: np.ndarray  # how much of each feature the demonstrations show on average, as in `log_odds`, (sum of K,)
     chosen_means: np.ndarray  # as in `chosen_log_odds`, (K,)
+
+
+class HeldOut(NamedTuple):
+    """How well actions are predicted that policies were not learned from."""
+
+    scale: float  # the variance of the log odds with which they are predicted best
+    probabilities: np.ndarray  # of these actions with this variance, by each draw that was judged, (draws, rows)
 
 
 class Rows(NamedTuple):
@@ -131,31 +138,53 @@ def deal_out(actions: np.ndarray, n_parts: int) -> np.ndarray:
 
 def find_scale(draws: list[Rows], n_jobs: int | None = None) -> float:
     """The variance of the log odds with which the average over these draws best predicts actions held out."""
+    return hold_out(draws, n_jobs).scale
+
+
+def hold_out(draws: list[Rows], n_jobs: int | None = None) -> HeldOut:
+    """Find the best variance by cross-validation, and what each of these draws then says of the actions held out."""
     actions = draws[0].actions
     parts = deal_out(actions, N_PARTS)
-    trials = [(draw, part) for draw in draws for part in range(min(N_PARTS, len(actions)))]
+    trials = [(i, part) for i in range(len(draws)) for part in range(min(N_PARTS, len(actions)))]
     # nothing can be learned about an action that is in one part only
     is_judged = np.array([len(np.unique(parts[actions == action])) > 1 for action in actions], bool)
-    found = [np.zeros((draw.columns.shape[1], draw.available.shape[1])) for draw, _ in trials]
+    found = [np.zeros((draws[i].columns.shape[1], draws[i].available.shape[1])) for i, _ in trials]
     run = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
 
     @cache
-    def judge(index: int) -> float:
+    def predict(index: int) -> np.ndarray:
         # the log odds of the last scale that was tried are a good start
         found[:] = run(
-            joblib.delayed(fit_log_odds)(draw.take(parts != part), SCALES[index], start)
-            for (draw, part), start in zip(trials, found, strict=True)
+            joblib.delayed(fit_log_odds)(draws[i].take(parts != part), SCALES[index], start)
+            for (i, part), start in zip(trials, found, strict=True)
         )
-        probabilities = np.zeros(len(actions))
-        for (draw, part), log_odds in zip(trials, found, strict=True):
-            probabilities[parts == part] += draw.take(parts == part).probabilities_of_actions(log_odds)
-        return float(np.log(np.maximum(probabilities[is_judged] / len(draws), np.finfo(float).tiny)).sum())
+        probabilities = np.zeros((len(draws), len(actions)))
+        for (i, part), log_odds in zip(trials, found, strict=True):
+            probabilities[i, parts == part] = draws[i].take(parts == part).probabilities_of_actions(log_odds)
+        return probabilities[:, is_judged]
+
+    def judge(index: int) -> float:
+        averages = predict(index).sum(axis=0) / len(draws)
+        return float(np.log(np.maximum(averages, np.finfo(float).tiny)).sum())
 
     best = len(SCALES) // 2
     for step in (1, -1):
         while 0 <= best + step < len(SCALES) and judge(best + step) > judge(best):
             best += step
-    return float(SCALES[best])
+    return HeldOut(float(SCALES[best]), predict(best))
+
+
+def hold_out_some(
+    show: Callable[[Any], np.ndarray],
+    draws: Sequence[Any],
+    which: np.ndarray,
+    actions: np.ndarray,
+    available: np.ndarray,
+    n_jobs: int | None = None,
+) -> HeldOut:
+    """`hold_out` for some of the draws, of many rows from some; `learn_cut_policies` says what the arguments are."""
+    few = spread_out(int(np.sum(actions >= 0)), N_ROWS_FOR_SCALE)
+    return hold_out([make_rows(show(draws[i]), actions, available).take(few) for i in which], n_jobs)
 
 
 def learn_cut_policies(
@@ -164,6 +193,7 @@ def learn_cut_policies(
     chosen: Any,
     actions: np.ndarray,
     available: np.ndarray,
+    scale: float | None = None,
     n_jobs: int | None = None,
     on_progress: Callable[[int], None] = lambda n_done: None,
 ) -> CutPolicies:
@@ -181,6 +211,9 @@ def learn_cut_policies(
         Indices of actions, -1 where missing.
     available : ndarray (N, U)
         Which actions are available.
+    scale : float or None, default=None
+        Variance of the log odds of the draws; None: the one with which `N_DRAWS_FOR_SCALE` of them predict best. The
+        chosen draw, which predicts alone, always has its own.
     n_jobs : int or None, default=None
         Threads.
     on_progress : callable
@@ -190,9 +223,9 @@ def learn_cut_policies(
     -------
     CutPolicies
     """
-    few = spread_out(int(np.sum(actions >= 0)), N_ROWS_FOR_SCALE)
-    judged = [make_rows(show(draws[i]), actions, available) for i in spread_out(len(draws), N_DRAWS_FOR_SCALE)]
-    scale = find_scale([rows.take(few) for rows in judged], n_jobs)
+    if scale is None:
+        which = spread_out(len(draws), N_DRAWS_FOR_SCALE)
+        scale = hold_out_some(show, draws, which, actions, available, n_jobs).scale
 
     def learn(draw: Any) -> tuple[np.ndarray, np.ndarray]:
         amounts = show(draw)
@@ -207,6 +240,7 @@ def learn_cut_policies(
         on_progress(len(found))
     amounts = show(chosen)
     rows = make_rows(amounts, actions, available)
+    few = spread_out(len(rows.actions), N_ROWS_FOR_SCALE)
     found_for_chosen = fit_log_odds(rows, find_scale([rows.take(few)], n_jobs))
     return CutPolicies(
         log_odds=np.concatenate([one[1:] for one in found]),

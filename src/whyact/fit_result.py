@@ -63,6 +63,8 @@ class FitResult:
         Whether predictions take the features of a mixture for parts of a whole.
     distance : float or None
         How far the predictions of single chains are apart (`Predictor.compare_chains`), if known.
+    chain_weights : ndarray (chains,) or None
+        How much each chain counts (`stacking.py`); None: all alike.
     choice : dict or None
         Log score of each way to combine policies, if it was to be chosen.
     tolerance_trials : tuple of ToleranceTrial or None
@@ -89,6 +91,7 @@ class FitResult:
     cut: CutPolicies | None = field(default=None, repr=False)
     adds_up: bool = False
     distance: float | None = None
+    chain_weights: np.ndarray | None = None
     choice: dict[str, float] | None = None
     tolerance_trials: tuple[ToleranceTrial, ...] | None = None
     weight_scores: dict[Any, float] | None = None

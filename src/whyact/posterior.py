@@ -38,6 +38,10 @@ LEAST_IN_COMMON = 0.8
 LARGEST_DISTANCE = 0.05
 # The number of features grows if the last third of the draws has this many times as many as the first.
 GROWTH = 1.2
+# A chain whose weight is below this share of an equal one is not asked: 0.05 for four chains.
+LEAST_SHARE = 0.2
+# Weights are worth a sentence if one is below this share of an equal one.
+UNEQUAL = 0.5
 # Two features are taken for the same if the cosines of their entries and of their substates multiply to this.
 SAME_FEATURE = 0.5
 
@@ -69,12 +73,14 @@ class AlignedFeatures:
     reference : DrawId
         The draw whose features give the order.
     presence : array (K,)
-        Share of the draws that hold the feature.
+        Share of the draws that hold the feature, with the weights of their chains.
     support : array (chains, K)
         Share of the draws of each chain that hold it.
+    counts : array (chains,) of bool
+        Which chains have weight (`Posterior.counts`).
     features, policies, substates : Interval of arrays
-        Mean and central interval over the draws that hold the feature; shapes (K, D), (K, U) and (K, N). Policies are
-        what the features say alone (`Posterior.speak_alone`).
+        Mean and central interval over the draws of these chains that hold the feature; shapes (K, D), (K, U) and
+        (K, N). Policies are what the features say alone (`Posterior.speak_alone`).
     interval : float
         Probability of the interval.
     """
@@ -82,6 +88,7 @@ class AlignedFeatures:
     reference: DrawId
     presence: np.ndarray
     support: np.ndarray
+    counts: np.ndarray
     features: Interval = field(repr=False)
     policies: Interval = field(repr=False)
     substates: Interval = field(repr=False)
@@ -89,8 +96,8 @@ class AlignedFeatures:
 
     @property
     def in_all_chains(self) -> np.ndarray:
-        """Whether more than half of the draws of every chain hold the feature, (K,)."""
-        return np.all(self.support > 0.5, axis=0)
+        """Whether more than half of the draws of every chain that has weight hold the feature, (K,)."""
+        return find_in_all(self.support, self.counts)
 
 
 class Posterior:
@@ -120,6 +127,8 @@ class Posterior:
         Whether features of a mixture speak as parts of a whole (`strengths.py`).
     distance : float or None, default=None
         How far the predictions of single chains are apart, the mean total variation between two of them, if known.
+    chain_weights : ndarray (chains,) or None, default=None
+        How much each chain counts, by how well it predicts (`stacking.py`); None: all alike.
 
     Examples
     --------
@@ -148,6 +157,7 @@ class Posterior:
         averages_policies: bool = False,
         adds_up: bool = False,
         distance: float | None = None,
+        chain_weights: np.ndarray | None = None,
     ):
         if not chains or not all(len(chain) for chain in chains):
             raise ValueError("a posterior needs at least one draw in each chain.")
@@ -158,6 +168,7 @@ class Posterior:
         self.averages_policies = averages_policies
         self.adds_up = adds_up
         self.distance = distance
+        self.chain_weights = np.full(len(chains), 1.0 / len(chains)) if chain_weights is None else chain_weights
         if chosen is not None:
             self.__dict__["representatives"] = chosen  # the cached property has nothing to find
 
@@ -170,6 +181,16 @@ class Posterior:
     def n_draws(self) -> int:
         """Kept draws per chain."""
         return min(len(chain) for chain in self.chains)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Which chains have weight, (chains,): those without are not asked whether they find a feature."""
+        return self.chain_weights * self.n_chains >= LEAST_SHARE
+
+    def _average(self, support: np.ndarray) -> np.ndarray:
+        """Of what is known of each chain, (chains, K), by their weights."""
+        # with weights of 1/3 rounding could make half of the draws a little more than half
+        return support.mean(axis=0) if np.ptp(self.chain_weights) == 0 else self.chain_weights @ support
 
     def __repr__(self) -> str:
         return f"<Posterior: {self.n_chains} chains of {self.n_draws} draws, K = {self.modal_n_features}>"
@@ -269,14 +290,14 @@ class Posterior:
             return self._all_of(self.highest_joint_draw())
         if self.representative == "modal":
             return self._all_of(self._densest_draw(range(self.n_chains)))
-        candidates = [self._all_of(self._densest_draw([chain])) for chain in range(self.n_chains)]
+        candidates = [self._all_of(self._densest_draw([chain])) for chain in range(self.n_chains) if self.counts[chain]]
         confirmed = [
-            self.find_support(labels, len(candidate.features)).mean(axis=0) - 0.5
+            self._average(self.find_support(labels, len(candidate.features))) - 0.5
             for candidate, labels in zip(candidates, self._match(candidates), strict=True)
         ]
         density = self._log_joint_in_logs
         best = max(
-            range(self.n_chains),
+            range(len(candidates)),
             key=lambda i: (float(np.maximum(confirmed[i], 0.0).sum()), density[candidates[i].draw]),
         )
         candidate, is_held = candidates[best], confirmed[best] > 0
@@ -313,15 +334,23 @@ class Posterior:
         One draw of the policies is noisy; given the features, their average is what MAP predicts with. Unless
         `averages_policies`, the chosen draw stays as it is, as in the paper.
         """
-        chosen, decisiveness = self.chosen, self.traces.get("decisiveness", np.ones(1))
+        chosen = self.chosen
         if not self.averages_policies:
             return chosen
         policies = chosen.policies.copy()
         for k in range(len(policies)):
-            rows = [chain.policies[found == k] for chain, found in zip(self.chains, self.labels, strict=True)]
-            if sum(map(len, rows)):
-                policies[k] = np.concatenate(rows).mean(axis=0)
+            rows = self._find_rows(lambda chain: chain.policies, self.labels, k)
+            if len(rows):
+                policies[k] = rows.mean(axis=0)
+        decisiveness = self.traces.get("decisiveness", np.ones((self.n_chains, 1)))[self.counts]
         return chosen._replace(policies=policies, decisiveness=float(np.exp(np.log(decisiveness).mean())))
+
+    def _find_rows(
+        self, rows_of_chain: Callable[[ChainDraws], np.ndarray], labels: list[np.ndarray], k: int
+    ) -> np.ndarray:
+        """What the draws of the chains that have weight say of feature k of a reference, by `match`."""
+        asked = (i for i in range(self.n_chains) if self.counts[i])
+        return np.concatenate([rows_of_chain(self.chains[i])[labels[i] == k] for i in asked])
 
     @cached_property
     def chosen(self) -> Any:
@@ -442,12 +471,7 @@ class Posterior:
         ) -> Interval:
             summary = Interval(*(np.empty(own.shape) for _ in range(3)))
             for k in range(n_features):
-                rows = np.concatenate(
-                    [
-                        convert(rows_of_chain(chain)[found == k])
-                        for chain, found in zip(self.chains, labels, strict=True)
-                    ]
-                )
+                rows = convert(self._find_rows(rows_of_chain, labels, k))
                 if not len(rows):  # a feature that no row holds matches none, not even itself
                     rows = own[k : k + 1]
                 summary.value[k], summary.low[k], summary.high[k] = quantile_interval(rows, interval, rows.mean(axis=0))
@@ -457,8 +481,9 @@ class Posterior:
         alone = {id(chain): self._speak_alone_in(chain) for chain in self.chains}
         return AlignedFeatures(
             reference=self.best_draw() if reference is None else reference,
-            presence=np.average(support, axis=0, weights=[len(chain) for chain in self.chains]),
+            presence=self._average(support),
             support=support,
+            counts=self.counts,
             features=summarise(
                 lambda chain: chain.features,
                 self.to_unit_of_observations(chosen.features),
@@ -521,16 +546,17 @@ class Posterior:
     def share_in_common(self) -> float:
         """Share of what the features of all draws explain that is in features which every chain finds.
 
-        A chain finds a feature of the consensus if more than half of its draws hold it. What a feature explains is the
-        sum over rows and columns of its part of the observations, which does not depend on how large it is drawn.
+        Chains without weight are left out. A chain finds a feature of the consensus if more than half of its draws hold
+        it. What a feature explains is the sum over rows and columns of its part of the observations, which does not
+        depend on how large it is drawn.
         """
         found, everything = 0.0, 0.0
         n_features = len(self.chosen.features)
-        in_all = np.append(np.all(self.find_support(self.labels, n_features) > 0.5, axis=0), False)
-        for chain, labels in zip(self.chains, self.labels, strict=True):
-            parts = self._find_parts(chain)
+        in_all = np.append(find_in_all(self.find_support(self.labels, n_features), self.counts), False)
+        for i in np.flatnonzero(self.counts):
+            parts = self._find_parts(self.chains[i])
             everything += parts.sum()
-            found += parts[in_all[labels]].sum()
+            found += parts[in_all[self.labels[i]]].sum()
         return float(found / everything) if everything > 0 else 1.0
 
     def _find_parts(self, chain: ChainDraws) -> np.ndarray:
@@ -543,16 +569,33 @@ class Posterior:
             return "With a single chain, convergence cannot be checked; run at least two (n_chains)."
         if self.n_draws < 4:
             return f"{self.n_draws} draws per chain are too few to tell whether the chains agree; raise n_draws."
+        n_counting = int(self.counts.sum())
+        if n_counting == 1:
+            return f"The {self.n_chains} chains disagree: {self._say_weights()} {self._advise()}"
         told = [f"{self.share_in_common:.0%} of what the {self._noun} explain is in {self._noun} that all of them find"]
         if self.distance is not None:
             told.append(f"their predictions differ by {self.distance:.2f} on average")
+        chains = f"{n_counting} chains" + " that have weight" * (n_counting < self.n_chains)
+        weights = f" {self._say_weights()}".rstrip()
         if self.chains_agree:
-            return f"The {self.n_chains} chains agree: {', and '.join(told)}."
+            return f"The {chains} agree: {', and '.join(told)}.{weights}"
         told[0] = f"only {told[0]}" if self.share_in_common < self._least_in_common else told[0]
         modes = [int(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"]]
         if len(set(modes)) > 1:
             told.append(f"their most frequent numbers of {self._noun} are {', '.join(map(str, modes))}")
-        return f"The {self.n_chains} chains disagree: {'; '.join(told)}. {self._advise()}"
+        return f"The {chains} disagree: {'; '.join(told)}.{weights} {self._advise()}"
+
+    def _say_weights(self) -> str:
+        """How chains differ in weight, in a sentence; nothing where they do not clearly."""
+        n_without = int(np.sum(~self.counts))
+        if n_without == 1:
+            return f"1 of the {self.n_chains} chains has next to no weight, because it predicts worse."
+        if n_without:
+            return f"{n_without} of the {self.n_chains} chains have next to no weight, because they predict worse."
+        if self.chain_weights.min() * self.n_chains >= UNEQUAL:
+            return ""
+        weights = ", ".join(f"{weight:.2f}" for weight in self.chain_weights)
+        return f"Chains that predict worse have less weight (their weights are {weights})."
 
     def _advise(self) -> str:
         """What helps where chains disagree."""
@@ -561,6 +604,8 @@ class Posterior:
                 f"The number of {self._noun} is still growing (from {growth[0]:.0f} to {growth[1]:.0f}): raise "
                 "n_burn_in; if longer chains do not settle it, set a larger tolerance, or max_features."
             )
+        if self.counts.sum() == 1:
+            return "All that is shown is of a single chain; more of them (n_chains) would tell if others end there."
         advice = []
         if self.share_in_common < self._least_in_common:
             advice.append(f"Trust the {self._noun} that all chains find (posterior_.consensus() tells which).")
@@ -588,6 +633,8 @@ class Posterior:
         """
         if self.n_chains < 2 or self.n_draws < 4:
             return True
+        if self.counts.sum() < 2:
+            return False
         is_near = self.distance is None or self.distance <= LARGEST_DISTANCE
         return is_near and self.share_in_common >= self._least_in_common
 
@@ -643,6 +690,11 @@ class Posterior:
             )
         )
         return tree
+
+
+def find_in_all(support: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Whether more than half of the draws of each chain that has weight hold a feature, (K,), by their support."""
+    return np.all(support[counts] > 0.5, axis=0)
 
 
 def combine_alone(policies: np.ndarray, decisiveness: float | np.ndarray, base: np.ndarray) -> np.ndarray:

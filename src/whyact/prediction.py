@@ -16,12 +16,20 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
-from whyact.cut_decisiveness import Decisiveness, learn_decisiveness
-from whyact.cut_policies import CutPolicies, learn_cut_policies, spread_out
+from whyact.cut_decisiveness import Decisiveness, judge_mixtures, learn_decisiveness
+from whyact.cut_policies import (
+    N_DRAWS_FOR_SCALE,
+    CutPolicies,
+    HeldOut,
+    hold_out_some,
+    learn_cut_policies,
+    spread_out,
+)
 from whyact.errors import DamagedFileError
 from whyact.model import State, Target, center_log_odds
 from whyact.posterior import DrawId, Posterior
 from whyact.progress import N_LINES_IN_PASSING, open_bar
+from whyact.stacking import share_out, weigh_chains
 from whyact.strengths import find_strengths
 
 if TYPE_CHECKING:
@@ -54,10 +62,13 @@ class Prediction(NamedTuple):
 
 
 def pick_draws(posterior: Posterior, max_draws: int) -> list[DrawId]:
-    """At most this many draws, evenly spread over the chains, and at least one of each."""
-    per_chain = max(1, min(posterior.n_draws, max_draws // posterior.n_chains))
-    picks = np.unique(np.linspace(0, posterior.n_draws - 1, per_chain).round().astype(int))
-    return [DrawId(chain, int(draw)) for chain in range(posterior.n_chains) for draw in picks]
+    """At most this many draws, of each chain in proportion to its weight, evenly spread; see `stacking.share_out`."""
+    numbers = share_out(posterior.chain_weights, posterior.n_draws, max_draws)
+    return [
+        DrawId(chain, int(draw))
+        for chain, number in enumerate(numbers)
+        for draw in spread_out(posterior.n_draws, int(number))
+    ]
 
 
 def take_draws(draws: "FlatDraws", first: int, last: int) -> "FlatDraws":
@@ -108,7 +119,7 @@ class Predictor:
     target : Target
         The distribution that was sampled.
     max_draws : int
-        MMSE takes at most this many draws, spread evenly over the chains, and at least one per chain.
+        MMSE takes at most this many draws, of each chain in proportion to its weight (`pick_draws`).
     seed : int
         Of the random numbers that every row is predicted with.
     """
@@ -164,6 +175,25 @@ class Predictor:
     def many_draws(self) -> "FlatDraws":
         """The draws that MMSE averages over."""
         return self.flatten(spread_over_chains(self.posterior, self.max_draws))
+
+    @cached_property
+    def chains_of_draws(self) -> np.ndarray:
+        """The chain of each of `many_draws`, in order, (draws,)."""
+        return np.array([pick.chain for pick in pick_draws(self.posterior, self.max_draws)])
+
+    def split_by_chain(self) -> list["FlatDraws"]:
+        """Those of `many_draws` that are of the same chain, for each chain that has weight."""
+        borders = np.searchsorted(self.chains_of_draws, np.arange(self.posterior.n_chains + 1))
+        return [
+            take_draws(self.many_draws, first, last)
+            for (first, last), is_asked in zip(pairwise(borders), self.posterior.counts, strict=True)
+            if is_asked and first < last
+        ]
+
+    def weigh_chains(self, probabilities: np.ndarray) -> np.ndarray:
+        """Weights of the chains, by how probable some of `many_draws`, evenly spread, find actions, (draws, N)."""
+        chains = self.chains_of_draws
+        return weigh_chains(probabilities, chains[spread_out(len(chains), len(probabilities))], self.posterior.n_chains)
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -238,23 +268,18 @@ class Predictor:
         """How far the predictions of single chains are apart, on rows near some of these.
 
         The mean over rows and pairs of chains of the total variation, the probability that one of the two places
-        otherwise; None for a single chain. Policies have been fitted to the demonstrations, where chains agree more
-        than on new rows; so each is moved a quarter of the way to another one.
+        otherwise. Chains without weight are left out; None for a single one. Policies have been fitted to the
+        demonstrations, where chains agree more than on new rows; so each is moved a quarter of the way to another one.
         """
-        n_chains = self.posterior.n_chains
-        if n_chains < 2:
+        if self.posterior.counts.sum() < 2:
             return None
         rows = spread_out(len(observations), N_ROWS_COMPARED)
         others = (rows + len(observations) // 2) % len(observations)
         near = (1 - SHARE_OF_OTHER) * observations[rows] + SHARE_OF_OTHER * observations[others]
         mask = None if available is None else available[rows]
         n_kept = N_KEPT if self.draws_substates else 0
-        per_chain = (len(self.many_draws.splits) - 1) // n_chains
         probabilities = [
-            self._run(near, take_draws(self.many_draws, c * per_chain, (c + 1) * per_chain), n_kept, n_jobs, mask)[
-                0
-            ].probabilities
-            for c in range(n_chains)
+            self._run(near, draws, n_kept, n_jobs, mask)[0].probabilities for draws in self.split_by_chain()
         ]
         return float(np.mean([0.5 * np.abs(a - b).sum(axis=1).mean() for a, b in combinations(probabilities, 2)]))
 
@@ -278,6 +303,20 @@ class Predictor:
             self.target.decisiveness_rate,
         )
         return plain, as_parts
+
+    def judge_mixtures(
+        self, observations: np.ndarray, actions: np.ndarray, available: np.ndarray | None, n_jobs: int | None = None
+    ) -> np.ndarray:
+        """How probable each draw of a mixture, as it was sampled, finds the actions of these rows, (draws, N)."""
+        draws = self.many_draws
+        return judge_mixtures(
+            lambda rows: self.record(observations[rows], n_jobs=n_jobs)[1].substates,
+            draws.voices.policies,
+            draws.splits,
+            draws.voices.decisiveness,
+            actions,
+            available,
+        )
 
     def record(
         self, observations: np.ndarray, *, available: np.ndarray | None = None, n_jobs: int | None = None
@@ -401,6 +440,21 @@ class ProductPredictor(Predictor):
             voices=draws.voices._replace(log_odds=self.cut.chosen_log_odds, base=self.cut.chosen_base[None])
         )
 
+    def hold_out(
+        self, observations: np.ndarray, actions: np.ndarray, available: np.ndarray | None, n_jobs: int | None = None
+    ) -> HeldOut:
+        """How well policies that are learned from some of these rows predict the others; action -1 where missing.
+
+        By some of `many_draws`, evenly spread, at least one of each chain.
+        """
+        draws = spread_over_chains(self.posterior, self.max_draws)
+        which = spread_out(len(draws), max(N_DRAWS_FOR_SCALE, self.posterior.n_chains))
+        with single_threaded_blas():
+            return hold_out_some(
+                partial(self.find_amounts, observations), draws, which, actions, self._fill(available, len(actions)),
+                n_jobs,
+            )  # fmt: skip
+
     def learn(
         self,
         observations: np.ndarray,
@@ -408,21 +462,27 @@ class ProductPredictor(Predictor):
         available: np.ndarray | None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        scale: float | None = None,
     ) -> "ProductPredictor":
-        """The same, with policies for predictions that are learned from these rows; action -1 where missing."""
+        """The same, with policies for predictions that are learned from these rows; action -1 where missing.
+
+        `scale` is what `hold_out` has found, if it was asked.
+        """
         draws = spread_over_chains(self.posterior, self.max_draws)
         chosen = self.posterior.chosen_on_average
-        if available is None:
-            available = np.ones((len(actions), self.target.n_actions), bool)
         text = "policies for predictions"
         # from many threads at once BLAS would only be slower, and the rounding would depend on their number
         bar = open_bar(verbose, len(draws), "draws", text, n_lines=N_LINES_IN_PASSING)
         with single_threaded_blas(), bar as show:
             cut = learn_cut_policies(
-                partial(self.find_amounts, observations), draws, chosen, actions, available, n_jobs,
-                lambda n_done: show(n_done, text),
+                partial(self.find_amounts, observations), draws, chosen, actions, self._fill(available, len(actions)),
+                scale, n_jobs, lambda n_done: show(n_done, text),
             )  # fmt: skip
         return ProductPredictor(self.posterior, self.target, self.max_draws, self.seed, cut)
+
+    def _fill(self, available: np.ndarray | None, n_rows: int) -> np.ndarray:
+        """Which actions are available in each row, (N, U)."""
+        return np.ones((n_rows, self.target.n_actions), bool) if available is None else available
 
     def find_amounts(self, observations: np.ndarray, state: State) -> np.ndarray:
         """What rows show of the features of a draw, (N, K)."""

@@ -429,26 +429,43 @@ class FeaturePolicyClassifier(FeatureLearner):
         return replace(result, distance=distance)
 
     def _learn_for_predictions(self, result: FitResult) -> FitResult:
-        """Policies of a product, or the decisiveness of a mixture."""
-        posterior = self._summarise(result)
-        result = replace(result, chosen=posterior.representatives)  # to find it once is enough
-        if result.target.combination != PRODUCT:
-            is_cut = self.decisiveness == "auto" and result.target.decisiveness != LEARNED
-            return self._learn_decisiveness(result, posterior) if is_cut else result
-        predictor = ProductPredictor(posterior, result.target, self.max_prediction_draws, result.prediction_seed, None)
-        learned = predictor.learn(result.observations, result.actions, result.available, self.n_jobs, self.verbose)
-        return replace(result, cut=learned.cut)
+        """Policies of a product, or the decisiveness of a mixture, and how much each chain counts."""
+        if result.target.combination == PRODUCT:
+            return self._learn_policies(result)
+        result = self._learn_decisiveness(result)
+        return replace(result, chosen=self._summarise(result).representatives)  # to find it once is enough
 
-    def _learn_decisiveness(self, result: FitResult, posterior: Posterior) -> FitResult:
-        """The same draws, with the decisiveness and the strengths of the features that predictions use."""
-        predictor = Predictor(posterior, result.target, N_DRAWS, result.prediction_seed)
-        plain, as_parts = predictor.learn_decisiveness(
-            result.observations, result.actions, result.available, self.n_jobs
+    def _learn_policies(self, result: FitResult) -> FitResult:
+        """The same, with the policies that predictions use.
+
+        The chains are weighed first, because the policies are those of the draws that predict.
+        """
+        rows = result.observations, result.actions, result.available
+        predictor = ProductPredictor(
+            self._summarise(result), result.target, self.max_prediction_draws, result.prediction_seed, None
         )
+        held_out = predictor.hold_out(*rows, self.n_jobs)
+        result = replace(result, chain_weights=predictor.weigh_chains(held_out.probabilities))
+        posterior = self._summarise(result)
+        predictor = ProductPredictor(posterior, result.target, self.max_prediction_draws, result.prediction_seed, None)
+        learned = predictor.learn(*rows, self.n_jobs, self.verbose, held_out.scale)
+        return replace(result, chosen=posterior.representatives, cut=learned.cut)
+
+    def _learn_decisiveness(self, result: FitResult) -> FitResult:
+        """The same draws, with the decisiveness and the strengths of the features that predictions use."""
+        predictor = Predictor(self._summarise(result), result.target, N_DRAWS, result.prediction_seed)
+        rows = result.observations, result.actions, result.available
+        if self.decisiveness != "auto" or result.target.decisiveness == LEARNED:
+            if len(result.chains) < 2:
+                return result
+            probabilities = predictor.judge_mixtures(*rows, self.n_jobs)
+            return replace(result, chain_weights=predictor.weigh_chains(probabilities))
+        plain, as_parts = predictor.learn_decisiveness(*rows, self.n_jobs)
         adds_up = as_parts.log_density > plain.log_density
-        tau = as_parts.value if adds_up else plain.value
-        chains = [chain.with_scalar("decisiveness", tau) for chain in result.chains]
-        return replace(result, chains=chains, adds_up=adds_up)
+        better = as_parts if adds_up else plain
+        chains = [chain.with_scalar("decisiveness", better.value) for chain in result.chains]
+        weights = predictor.weigh_chains(better.probabilities)
+        return replace(result, chains=chains, adds_up=adds_up, chain_weights=weights)
 
     def _make_predictor(self, result: FitResult, posterior: Posterior) -> Predictor:
         if result.target.combination != PRODUCT:
@@ -514,6 +531,7 @@ class FeaturePolicyClassifier(FeatureLearner):
             averages_policies=result.is_decisiveness_learned,
             adds_up=result.adds_up,
             distance=result.distance,
+            chain_weights=result.chain_weights,
         )
 
     def _default_length(self) -> dict[str, int]:

@@ -51,6 +51,7 @@ GROUPS = ("posterior", "sample_stats", "features", "demonstrations", "chain_ends
 SAMPLE_STATS = {"log_joint": "lp", "log_action_likelihood": "log_action_likelihood"}
 LARGEST_LOG_ODDS = 1e6
 LARGEST_NUMBER_OF_TRIALS = 100
+ROUNDING = 1e-9  # of a sum that must be one
 # What content that no check has foreseen may lead to; DamagedFileError is none of these.
 UNEXPECTED = (TypeError, KeyError, IndexError, OverflowError, MemoryError, FloatingPointError, AttributeError)
 
@@ -149,6 +150,8 @@ def describe_model(result: FitResult) -> dict[str, Any]:
     }
     if result.distance is not None:
         about["distance"] = result.distance
+    if result.chain_weights is not None:
+        about["chain_weights"] = result.chain_weights
     if result.choice is not None:
         about["combination_scores"] = json.dumps(result.choice)
     if result.tolerance_trials is not None:
@@ -302,6 +305,7 @@ def decode_model(
         cut=decode_cut(groups, n_actions),
         adds_up=adds_up == 1,
         distance=decode_distance(about),
+        chain_weights=decode_chain_weights(about, len(chains)),
         choice=decode_choice(about),
         tolerance_trials=decode_tolerance_trials(about),
         shape=decode_shape(about, observations.shape[1]),
@@ -348,6 +352,17 @@ def decode_distance(about: dict[str, Any]) -> float | None:
         return None
     demand(is_number(about["distance"]) and 0 <= about["distance"] <= 1, "'distance' is wrong")
     return float(about["distance"])
+
+
+def decode_chain_weights(about: dict[str, Any], n_chains: int) -> np.ndarray | None:
+    """How much each chain counts; None: all alike."""
+    if "chain_weights" not in about:
+        return None
+    weights = np.atleast_1d(about["chain_weights"])  # netCDF knows no list of a single number
+    demand(weights.dtype == np.float64 and weights.shape == (n_chains,), "'chain_weights' does not match its chains")
+    demand(np.isfinite(weights).all() and (weights >= 0).all(), "'chain_weights' is wrong")
+    demand(abs(weights.sum() - 1.0) < ROUNDING, "'chain_weights' does not add up to one")
+    return weights
 
 
 def decode_choice(about: dict[str, Any]) -> dict[str, float] | None:
