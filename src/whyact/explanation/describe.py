@@ -83,12 +83,15 @@ def say_support(posterior: Any, count: int) -> str:
         return draws
     n_in_all = int(np.sum(posterior.aligned.in_all_chains))
     whom = "all" if n_in_all == count else n_in_all or "none"
-    return f"{whom} found by {name_chains(posterior.n_chains)}; {draws}"
+    return f"{whom} found by {name_chains(posterior.n_chains, int(posterior.counts.sum()))}; {draws}"
 
 
-def name_chains(n_chains: int) -> str:
-    """All chains, in words; there are at least two."""
-    return "both chains" if n_chains == 2 else f"all {n_chains} chains"
+def name_chains(n_chains: int, n_with_weight: int) -> str:
+    """All chains that have weight, in words; there are at least two chains."""
+    which = " that have weight" if n_with_weight < n_chains else ""
+    if n_with_weight == 1:
+        return "the only chain that has weight"
+    return ("both chains" if n_with_weight == 2 else f"all {n_with_weight} chains") + which
 
 
 def find_strongest(entries: np.ndarray) -> list[int]:

@@ -131,6 +131,7 @@ def summarise_number(model: FeaturePolicyClassifier) -> Plain:
         "n_confirmed": int(np.sum(posterior.aligned.presence > 0.5)),
         "n_in_all_chains": int(np.sum(posterior.aligned.in_all_chains)),
         "n_chains": posterior.n_chains,
+        "n_chains_with_weight": int(posterior.counts.sum()),
         "most_allowed": None if model.max_features is None else int(model.max_features),
         "probabilities": [{"count": k, "probability": probabilities[k]} for k in sorted(probabilities)],
         "most_frequent": posterior.modal_n_features,
@@ -258,6 +259,7 @@ def summarise_diagnostics(posterior: Posterior, has_actions: bool = True) -> Pla
         "share_in_common": posterior.share_in_common,
         "distance": posterior.distance,
         "n_chains": posterior.n_chains,
+        "n_chains_with_weight": int(posterior.counts.sum()),
         "n_draws": posterior.n_draws,
         "r_hat_limit": R_HAT_LIMIT,
         "quantities": [

@@ -67,11 +67,12 @@ def say_who_finds_them(number: Plain) -> str:
         return "The draws have no feature in common, so these are only those of one draw."
     if n_chains == 1:
         return f"More than half of the draws hold {'it' if count == 1 else 'each of them'}."
-    chains = name_chains(n_chains).capitalize()
+    chains = name_chains(n_chains, number["n_chains_with_weight"]).capitalize()
+    find = "finds" if number["n_chains_with_weight"] == 1 else "find"
     if n_in_all == count:
-        return f"{chains} find {it}."
+        return f"{chains} {find} {it}."
     others = "more than half of the draws hold the others" if n_in_all else "more than half of the draws hold them"
-    return f"{chains} find {f'{n_in_all:,}' if n_in_all else 'none'} of them; {others}."
+    return f"{chains} {find} {f'{n_in_all:,}' if n_in_all else 'none'} of them; {others}."
 
 
 def say_accuracy(summary: Plain) -> list[str]:
@@ -234,6 +235,8 @@ def say_chains(summary: Plain) -> Plain:
 
 def say_what_differs(diagnostics: Plain) -> str:
     """In what independent runs differ."""
+    if diagnostics["n_chains_with_weight"] == 1:
+        return "ended differently, and all but one predict so much worse that they are not used."
     parts = []
     if diagnostics["share_in_common"] < LEAST_IN_COMMON:
         parts.append(
