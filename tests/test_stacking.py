@@ -12,9 +12,11 @@ from tests.test_posterior import FEATURES, POLICIES, SUBSTATES, fill_chain, make
 from whyact import FeaturePolicyClassifier
 from whyact.errors import ModelFileError
 from whyact.posterior import Posterior
-from whyact.prediction import Predictor, pick_draws
+from whyact.prediction import ProductPredictor, pick_draws
+from whyact.report.summary import summarise
+from whyact.report.words import say_chains, say_who_finds_them
 from whyact.sampler.draws import ChainDraws
-from whyact.stacking import find_chain_weights, share_out, weigh_chains
+from whyact.stacking import find_chain_weights, is_better, share_out, weigh_chains
 from whyact.storage.model_file import write_model
 
 QUICK = {**PLAIN, "n_burn_in": 30, "n_draws": 60, "thin": 2, "n_chains": 3, "random_state": 0}
@@ -87,7 +89,28 @@ def test_draws_of_a_chain_are_averaged_before_chains_are_weighed():
     rng = np.random.default_rng(2)
     draws, chains = rng.random((5, 80)), np.array([0, 0, 1, 1, 1])
     expected = find_chain_weights(np.column_stack([draws[:2].mean(axis=0), draws[2:].mean(axis=0)]))
-    assert np.array_equal(weigh_chains(draws, chains, 2), expected)
+    assert np.array_equal(weigh_chains(draws, chains, 2, surely=-np.inf), expected)
+
+
+def test_weights_are_equal_unless_others_surely_predict_better():
+    """Chains that differ by chance are not told apart; one that is worse is, once there are rows enough to be sure."""
+    rng = np.random.default_rng(6)
+    alike = rng.beta(8, 2, (4, 300))
+    shares = [np.ptp(weigh_chains(rng.permuted(alike, axis=1)[:, :40], np.arange(4), 4)) > 0 for _ in range(40)]
+    assert np.mean(shares) < 0.5
+    worse = np.vstack([alike[:3], alike[3] ** 3])
+    assert weigh_chains(worse, np.arange(4), 4)[3] < 0.1
+    assert np.array_equal(weigh_chains(worse[:, :1], np.arange(4), 4), np.full(4, 0.25))
+
+
+def test_better_is_judged_by_the_mean_gain_and_its_error():
+    probabilities = np.column_stack([np.tile([0.9, 0.5], 20), np.tile([0.6, 0.6], 20)])
+    first, second = np.eye(2)
+    gains = np.log(probabilities[:, 0] / probabilities[:, 1])
+    ratio = gains.mean() / (gains.std(ddof=1) / np.sqrt(40))
+    assert is_better(probabilities, first, second, ratio - 0.01)
+    assert not is_better(probabilities, first, second, ratio + 0.01)
+    assert not is_better(probabilities, first, first, 0.0)
 
 
 # --- draws in proportion ------------------------------------------------------------------------------------
@@ -200,18 +223,34 @@ def test_policies_and_intervals_are_those_of_chains_with_weight():
 # --- fitted models ------------------------------------------------------------------------------------------
 
 
+def mix_up(chain):
+    """The same draws, with features in other columns."""
+    mixed = ChainDraws(chain.state(0), chain.n_levels)
+    order = np.random.default_rng(0).permutation(chain.features.shape[1])
+    for i in range(len(chain)):
+        state = chain.state(i)
+        mixed.append(state._replace(features=state.features[:, order]), -5.0, -1.0)
+    return mixed
+
+
 @pytest.fixture(scope="module", params=["mixture", "product", "learned"])
 def model(request, demo):
     options = {"mixture": {}, "product": {"combination": "product"}, "learned": {"decisiveness": "auto"}}
-    return FeaturePolicyClassifier(**QUICK | options[request.param]).fit(demo.X[:80], demo.y[:80])
+    model = FeaturePolicyClassifier(**QUICK | {"n_burn_in": 300} | options[request.param])
+    result = model.fit(demo.X[:80], demo.y[:80])._result
+    chains = [*result.chains[:2], mix_up(result.chains[2])]
+    model._set_result(model._complete(replace(result, chains=chains, cut=None, chain_weights=None, chosen=None)))
+    return model
 
 
 def test_a_fit_weighs_its_chains(model):
+    """The third chain is in a poor mode."""
     weights = model.posterior_.chain_weights
-    assert weights.shape == (3,)
     assert weights.sum() == pytest.approx(1.0)
-    assert np.ptp(weights) > 0
-    numbers = np.bincount([pick.chain for pick in pick_draws(model.posterior_, model.max_prediction_draws)])
+    assert weights[2] < min(0.2, weights[:2].min())
+    numbers = np.bincount(
+        [pick.chain for pick in pick_draws(model.posterior_, model.max_prediction_draws)], minlength=3
+    )
     assert numbers == pytest.approx(weights * numbers.sum(), abs=1)
 
 
@@ -222,6 +261,21 @@ def test_weights_come_back_with_the_same_predictions(model, demo, tmp_path):
     assert np.array_equal(loaded.predict_proba(demo.X[80:]), model.predict_proba(demo.X[80:]))
     assert str(loaded) == str(model)
     assert loaded.posterior_.agreement() == model.posterior_.agreement()
+
+
+def test_predictions_with_weights_are_better_than_with_equal_ones(model, demo):
+    result = replace(model._result, chain_weights=None)
+    alike = model._make_predictor(replace(result, cut=None), model._summarise(result))
+    if isinstance(alike, ProductPredictor):
+        alike = alike.learn(result.observations, result.actions, None)
+    codes = np.searchsorted(model.classes_, demo.y[80:])
+    weighed, equal = (
+        np.log(
+            predictor.predict(demo.X[80:], one_draw=False, maximise=False).probabilities[np.arange(40), codes]
+        ).mean()
+        for predictor in (model._predictor, alike)
+    )
+    assert weighed > equal
 
 
 @pytest.mark.parametrize(
@@ -262,27 +316,19 @@ def test_chains_weigh_alike_where_nothing_can_tell_them_apart(demo):
         assert np.array_equal(model.posterior_.chain_weights, np.full(n_chains, 1 / n_chains))
 
 
-def test_a_chain_in_a_poor_mode_has_next_to_no_say(demo):
-    """One chain whose features are in other columns; the others predict as they would without it."""
-    model = FeaturePolicyClassifier(**QUICK | {"n_burn_in": 300}).fit(demo.X[:80], demo.y[:80])
-    result = model._result
-    chains = [*result.chains[:2], mix_up(result.chains[2])]
-    weighed = model._complete(replace(result, chains=chains))
-    assert weighed.chain_weights[2] < 0.2 * weighed.chain_weights[:2].min()
-    probabilities = {
-        name: Predictor(posterior, result.target, 200, 0).predict(demo.X[80:], one_draw=False, maximise=False)
-        for name, posterior in (("weighed", model._summarise(weighed)), ("equal", Posterior(chains)))
+def test_texts_name_the_chains_that_were_asked(demo):
+    model = FeaturePolicyClassifier(**QUICK | {"n_chains": 4}).fit(demo.X[:40], demo.y[:40])
+    told = {}
+    for name, weights in {"three": [0.3, 0.4, 0.29, 0.01], "one": [0.97, 0.01, 0.01, 0.01]}.items():
+        model._set_result(replace(model._result, chain_weights=np.array(weights), chosen=None))
+        summary = summarise(model)
+        told[name] = str(model), say_who_finds_them(summary["number"]), say_chains(summary)
+    assert "found by all 3 chains that have weight" in told["three"][0]
+    assert "ll 3 chains that have weight find" in told["three"][1]
+    assert "found by the only chain that has weight" in told["one"][0]
+    assert told["one"][1].startswith("The only chain that has weight finds")
+    assert told["one"][2] == {
+        "verdict": "disagree",
+        "sentence": "4 independent runs of the computation ended differently, and all but one predict so much worse "
+        "that they hardly count.",
     }
-    codes = np.searchsorted(model.classes_, demo.y[80:])
-    scores = {name: np.log(one.probabilities[np.arange(40), codes]).mean() for name, one in probabilities.items()}
-    assert scores["weighed"] > scores["equal"]
-
-
-def mix_up(chain):
-    """The same draws, with features in other columns."""
-    mixed = ChainDraws(chain.state(0), chain.n_levels)
-    order = np.random.default_rng(0).permutation(chain.features.shape[1])
-    for i in range(len(chain)):
-        state = chain.state(i)
-        mixed.append(state._replace(features=state.features[:, order]), -5.0, -1.0)
-    return mixed

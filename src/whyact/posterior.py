@@ -7,7 +7,7 @@ diagnosed (K, noise variance, ...), and features are aligned by assignment befor
 What is shown to a person is the consensus: features that more than half of all draws hold. To say of each feature
 whether it is there, with errors of both kinds equally bad, this is the best that can be said given the draws. A draw
 mostly holds some more, which belong to a row or two, and which another draw does not confirm; so does a chain that is
-caught in a poor mode.
+caught in a poor mode. If it also predicts worse, it counts less (`stacking.py`).
 """
 
 from collections.abc import Callable, Iterable
@@ -116,9 +116,9 @@ class Posterior:
         Whether the weight scale is a mean or a variance.
     representative : {"consensus", "modal", "joint"}, default="consensus"
         What stands for all draws. "consensus": of the densest draws of the chains (each among those with the chain's
-        most frequent number of features) the one that the others confirm most, and of its features those that more
-        than half of all draws hold. "modal": the densest draw among those with the most frequent number of features,
-        as it is. "joint": the paper's MAP.
+        most frequent number of features) the one that the others confirm most, and of its features those that more than
+        half of all draws hold, counted with the weights of their chains. "modal": the densest draw among those with the
+        most frequent number of features, as it is. "joint": the paper's MAP.
     chosen : Chosen or None, default=None
         What stands for all draws, if that is known.
     averages_policies : bool, default=False

@@ -7,13 +7,14 @@ can still be combined by what each one predicts. The weights w, which add up to 
 
 where p_c(u_n) is the probability that chain c gave the action of demonstration n without having learned from it
 (`cut_policies.hold_out`, `cut_decisiveness.py`). The second term is a Dirichlet(1 + a) prior that pulls towards equal
-weights: each chain is credited with `PSEUDO_COUNT` demonstrations before any is looked at. With one, ten demonstrations
-leave weights near equal, and of what 147 to 600 can gain little is lost (docs/sampler.md).
+weights: each chain is credited with `PSEUDO_COUNT` demonstrations before any is looked at. Unless these weights surely
+predict better than equal ones, weights are equal: chains that differ by chance should not be told apart.
 """
 
 import numpy as np
 
 PSEUDO_COUNT = 1.0  # a, demonstrations for each chain
+SURELY = 2.0  # standard errors by which weights must predict better than equal ones
 LEFT_OUT = 0.01  # a chain with a weight above this predicts with one draw at least
 SMALLEST = 1e-300  # probability
 # The iteration stops where no weights can gain more than this, in nats of all rows together.
@@ -62,8 +63,14 @@ def find_chain_weights(probabilities: np.ndarray, pseudo_count: float = PSEUDO_C
     return weights / weights.sum()
 
 
-def weigh_chains(probabilities: np.ndarray, chains: np.ndarray, n_chains: int) -> np.ndarray:
-    """Find the weights of chains by draws of each of them.
+def weigh_chains(
+    probabilities: np.ndarray,
+    chains: np.ndarray,
+    n_chains: int,
+    pseudo_count: float = PSEUDO_COUNT,
+    surely: float = SURELY,
+) -> np.ndarray:
+    """Find the weights of chains by draws of each of them; equal ones unless they surely predict worse.
 
     Parameters
     ----------
@@ -72,13 +79,29 @@ def weigh_chains(probabilities: np.ndarray, chains: np.ndarray, n_chains: int) -
     chains : ndarray (draws,)
         The chain of each draw; every chain has one.
     n_chains : int
+    pseudo_count : float
+        As for `find_chain_weights`.
+    surely : float
+        How many standard errors are sure.
 
     Returns
     -------
     ndarray (chains,)
     """
     of_chains = [probabilities[chains == chain].mean(axis=0) for chain in range(n_chains)]
-    return find_chain_weights(np.stack(of_chains, axis=1))
+    by_chain = np.stack(of_chains, axis=1)
+    weights = find_chain_weights(by_chain, pseudo_count)
+    equal = np.full(n_chains, 1.0 / n_chains)
+    return weights if is_better(by_chain, weights, equal, surely) else equal
+
+
+def is_better(probabilities: np.ndarray, weights: np.ndarray, others: np.ndarray, surely: float) -> bool:
+    """Whether the mean log score of some weights is above that of others by this many standard errors."""
+    if len(probabilities) < 2:  # too few to tell
+        return False
+    scores = (np.log(np.maximum(probabilities @ one, SMALLEST)) for one in (weights, others))
+    gains = np.subtract(*scores)
+    return bool(gains.mean() > surely * gains.std(ddof=1) / np.sqrt(len(gains)))
 
 
 def share_out(weights: np.ndarray, n_draws: int, max_draws: int) -> np.ndarray:

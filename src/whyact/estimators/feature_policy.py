@@ -125,7 +125,8 @@ class FeaturePolicyClassifier(FeatureLearner):
         - "mmse": average over draws and over the substates of the new row.
         - "map": the features of the consensus (see `components_`), and the most probable substates.
     max_prediction_draws : int, default=200
-        "mmse" averages over at most this many draws, spread evenly over the chains, with at least one per chain.
+        "mmse" averages over at most this many draws, or one of each chain, of each chain in proportion to how well it
+        predicts (`posterior_.chain_weights`).
     missing_action : label, default=None
         The value in y that marks an action as not observed. All may be missing: then only features are learned.
     unit : float or "auto", default="auto"
@@ -169,9 +170,9 @@ class FeaturePolicyClassifier(FeatureLearner):
     Attributes
     ----------
     components_ : ndarray (K, D)
-        The features that more than half of all draws hold, as the draw has them that the chains confirm most (as
-        published: all features of the densest draw). Sorted by how much of each is in the demonstrations.
-        `posterior_.consensus()` tells which chains hold each of them.
+        The features that more than half of all draws hold, counted with the weights of their chains, as the draw has
+        them that the chains confirm most (as published: all features of the densest draw). Sorted by how much of each
+        is in the demonstrations. `posterior_.consensus()` tells which chains hold each of them.
     n_components_ : int
         How many these are. `posterior_.n_features_probabilities` has P(K) of the draws, which mostly have some more.
     policies_ : ndarray (K, U)
@@ -207,7 +208,7 @@ class FeaturePolicyClassifier(FeatureLearner):
     classes_ : ndarray (U,)
         The actions.
     posterior_ : Posterior
-        All draws; P(K), intervals of the features, diagnostics, `to_arviz()`.
+        All draws; P(K), intervals of the features, diagnostics, weights of the chains, `to_arviz()`.
     unit_ : float
         What the observations were divided by before sampling.
     column_low_, column_range_ : ndarray (D,)
@@ -456,7 +457,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         predictor = Predictor(self._summarise(result), result.target, N_DRAWS, result.prediction_seed)
         rows = result.observations, result.actions, result.available
         if self.decisiveness != "auto" or result.target.decisiveness == LEARNED:
-            if len(result.chains) < 2:
+            if len(result.chains) < 2 or not np.any(result.actions >= 0):
                 return result
             probabilities = predictor.judge_mixtures(*rows, self.n_jobs)
             return replace(result, chain_weights=predictor.weigh_chains(probabilities))

@@ -236,7 +236,7 @@ def say_chains(summary: Plain) -> Plain:
 def say_what_differs(diagnostics: Plain) -> str:
     """In what independent runs differ."""
     if diagnostics["n_chains_with_weight"] == 1:
-        return "ended differently, and all but one predict so much worse that they are not used."
+        return "ended differently, and all but one predict so much worse that they hardly count."
     parts = []
     if diagnostics["share_in_common"] < LEAST_IN_COMMON:
         parts.append(
