@@ -251,6 +251,7 @@ def test_the_frozen_file_of_an_older_schema_is_read(schema):
     assert schema > 4 or not model.posterior_.adds_up
     assert model.tolerance is None  # columns of the demonstrations were not scaled
     assert model.posterior_.distance is None
+    assert np.ptp(model.posterior_.chain_weights) == 0
 
 
 @pytest.mark.parametrize("combination", ["mixture", "product"])
