@@ -1,6 +1,7 @@
 """The paper's model as a scikit-learn classifier and transformer."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -20,7 +21,9 @@ from whyact.estimators.choose_by_trials import Choice, choose_by_trials
 from whyact.estimators.feature_learner import FeatureLearner
 from whyact.estimators.inputs import CheckedInput, check_available
 from whyact.estimators.likelihood_weights import choose_weights
+from whyact.estimators.tolerance_curve import MOST_ROWS, count_features_over_tolerance
 from whyact.explanation.describe import describe
+from whyact.explanation.plateau import ToleranceCurve
 from whyact.explanation.rows import explain_rows
 from whyact.explanation.text import Explanations
 from whyact.fit_result import FitResult
@@ -651,6 +654,40 @@ class FeaturePolicyClassifier(FeatureLearner):
             interval=interval,
             n_jobs=self.n_jobs,
         )
+
+    def count_features_over_tolerance(
+        self, tolerances: Sequence[float] | None = None, *, max_rows: int = MOST_ROWS
+    ) -> ToleranceCurve:
+        """How many features there are if the model may be wrong by so much.
+
+        For each tolerance two short chains learn from some of the demonstrations, with the noise held there. A number
+        that stays the same over a range of tolerances is a finding about the data. With more rows, small tolerances may
+        show more features.
+
+        Parameters
+        ----------
+        tolerances : sequence of float or None, default=None
+            Shares of a column's range (of the widest one, if columns are not scaled). None: 0.03, 0.05, 0.1, 0.15, 0.2
+            and 0.3, none below what rounded values and the grid of the substates can carry.
+        max_rows : int, default=300
+            At most so many demonstrations are learned from, first those with an action.
+
+        Returns
+        -------
+        ToleranceCurve
+            A named tuple of `counts` (tolerance and number of features), `own` (of this model) and `n_rows`; `plateau`
+            is where the number settles, and `str()` of it a table with a sentence.
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+        >>> curve = model.fit(demo.X[:80], demo.y[:80]).count_features_over_tolerance()
+        >>> curve.plateau.most
+        5
+        """
+        return count_features_over_tolerance(self, tolerances, max_rows=max_rows)
 
     def __str__(self) -> str:
         return describe(self) if hasattr(self, "posterior_") else repr(self)
