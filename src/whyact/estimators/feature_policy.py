@@ -57,7 +57,7 @@ from whyact.storage.model_file import write_model
 LENGTH_AS_PUBLISHED = {"n_burn_in": 5000, "n_draws": 5000, "n_chains": 1}
 
 # Options that the published algorithm does not have, with the values that it can live with.
-EXACT_ONLY = {"max_features": (None,), "start": ("auto", "prior"), "combination": ("auto", "mixture"),
+EXACT_ONLY = {"n_components": (None,), "max_features": (None,), "start": ("auto", "prior"), "combination": ("auto", "mixture"),
               "decisiveness": ("auto", 1.0), "tolerance": ("auto", "free", None)}  # fmt: skip
 
 
@@ -116,6 +116,9 @@ class FeaturePolicyClassifier(FeatureLearner):
         - "drawn": tau is drawn with all the rest. With few columns predictions are about as good, but the number of
           features is found less often, and chains agree less often.
         - a number: held there.
+    n_components : int or None, default=None
+        The model given that there are this many features, for those who know it. They are shown as the densest draw has
+        them. None: their number is inferred.
     max_features : int or None, default=None
         The model given that there are at most this many features.
     start : {"auto", "prior", "rows"}, default="auto"
@@ -249,6 +252,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         "observation_weight": [*CHAIN_CONSTRAINTS["observation_weight"], StrOptions({"auto"})],
         "combination": [StrOptions({"auto", *COMBINATIONS})],
         "decisiveness": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "drawn"})],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
         "start": [StrOptions({"auto", "prior", "rows"})],
         "prediction": [StrOptions(set(PREDICTIONS))],
@@ -272,6 +276,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         observation_weight: float | str = 1.0,
         combination: str = "auto",
         decisiveness: float | str = "auto",
+        n_components: int | None = None,
         max_features: int | None = None,
         start: str = "auto",
         prediction: str = "mmse",
@@ -297,6 +302,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         self.observation_weight = observation_weight
         self.combination = combination
         self.decisiveness = decisiveness
+        self.n_components = n_components
         self.max_features = max_features
         self.start = start
         self.prediction = prediction
@@ -373,6 +379,8 @@ class FeaturePolicyClassifier(FeatureLearner):
         5
         """
         self._validate_params()
+        if self.n_components is not None and self.max_features is not None:
+            raise ValueError("n_components fixes the number of features, so max_features must be None.")
         return self._fit(self._check_input(X, y, available), checkpoint, checkpoint_every, X, y)
 
     def _fit_quietly(self, given: CheckedInput) -> Self:
@@ -386,7 +394,8 @@ class FeaturePolicyClassifier(FeatureLearner):
         algorithm = self._find_algorithm(observations.shape[1])
         choice = self._choose(given._replace(observations=observations), scaling)
         scaling = replace(scaling, noise=choice.noise)
-        options: dict[str, Any] = {"combination": choice.combination, "max_features": self.max_features}
+        options: dict[str, Any] = {"combination": choice.combination}
+        options |= find_bounds(self.n_components, self.max_features)
         # without actions there is nothing to be decisive about
         is_plain = self._find_published() or not len(given.classes)
         options["decisiveness"] = 1.0 if is_plain else find_sampled_decisiveness(self.decisiveness, starts_from_rows)
@@ -512,12 +521,18 @@ class FeaturePolicyClassifier(FeatureLearner):
             result.chains,
             result.scaling.unit,
             self.feature_values,
-            representative="joint" if self._find_published() else "consensus",
+            representative=self._find_representative(),
             chosen=result.chosen,
             averages_policies=result.is_decisiveness_learned,
             adds_up=result.adds_up,
             distance=result.distance,
         )
+
+    def _find_representative(self) -> str:
+        """What stands for all draws: fewer than `n_components` features would not be what was asked for."""
+        if self._find_published():
+            return "joint"
+        return "consensus" if self.n_components is None else "modal"
 
     def _default_length(self) -> dict[str, int]:
         return LENGTH_AS_PUBLISHED if self._find_published() else super()._default_length()
@@ -691,6 +706,13 @@ class FeaturePolicyClassifier(FeatureLearner):
 
     def __str__(self) -> str:
         return describe(self) if hasattr(self, "posterior_") else repr(self)
+
+
+def find_bounds(n_components: int | None, max_features: int | None) -> dict[str, Any]:
+    """How many features there are at least and at most, by the parameters."""
+    if n_components is None:
+        return {"max_features": max_features}
+    return {"min_features": n_components, "max_features": n_components}
 
 
 def find_start(start: str, n_columns: int) -> str:
