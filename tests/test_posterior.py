@@ -237,7 +237,7 @@ def test_chains_that_predict_differently_disagree():
     posterior = Posterior(chains, distance=0.2)
     assert not posterior.chains_agree
     assert "their predictions differ by 0.20 on average" in posterior.agreement()
-    assert "more of them (n_chains)" in posterior.agreement()
+    assert "more of them (n_chains, or --n-chains on the command line)" in posterior.agreement()
     assert "Trust" not in posterior.agreement()  # the features are the same
 
 

@@ -65,3 +65,13 @@ def list_names(names: Sequence[str], n_shown: int = 20) -> str:
     """The names, or the first of many."""
     more = f" and {len(names) - n_shown} more" if len(names) > n_shown else ""
     return f"{', '.join(names[:n_shown]) or 'none'}{more}"
+
+
+def say_options(**values: float | str) -> str:
+    """How to set parameters, in Python and on the command line, as in `thin=2 (--thin 2 on the command line)`."""
+    listed = [f'{name}="{value}"' if isinstance(value, str) else f"{name}={value:g}" for name, value in values.items()]
+    flags = [
+        f"--{name.replace('_', '-')} {value if isinstance(value, str) else format(value, 'g')}"
+        for name, value in values.items()
+    ]
+    return f"{' and '.join(listed)} ({' '.join(flags)} on the command line)"

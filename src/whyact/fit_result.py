@@ -23,7 +23,7 @@ class ToleranceTrial(NamedTuple):
     log_score: float  # mean log probability of the hidden actions
     behind: float  # how far it is behind the best of the smaller ones
     standard_error: float  # of that
-    n_features: float  # mean number of features of the draws
+    n_features: float  # how many features more than half of the draws hold, the mean over trials
 
     @property
     def is_lost(self) -> bool:

@@ -138,7 +138,8 @@ class Target(NamedTuple):
     action_weight: float  # omega
     combination: int  # MIXTURE or PRODUCT
     decisiveness: float  # tau: power of the mixture of policies; LEARNED if it is drawn
-    max_features: int  # the model given that there are at most this many
+    min_features: int  # the model given that there are at least this many features,
+    max_features: int  # and at most this many
     positive: bool  # exponential weights, else Gaussian
     n_birth_tries: int  # per sweep
     noise_shape_shape: float
@@ -215,6 +216,7 @@ def make_target(
     action_weight: float | str = 1.0,
     combination: str = "mixture",
     decisiveness: float | str = 1.0,
+    min_features: int = 0,
     max_features: int | None = None,
     feature_values: str = "positive",
     n_birth_tries: int | None = None,
@@ -234,6 +236,7 @@ def make_target(
         action_weight=float(n_dimensions if action_weight == "dimensions" else action_weight),
         combination=COMBINATIONS.index(combination),
         decisiveness=tau,
+        min_features=int(min_features),
         max_features=UNLIMITED if max_features is None else int(max_features),
         positive=feature_values == "positive",
         n_birth_tries=int(n_birth_tries),

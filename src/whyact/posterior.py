@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
+from whyact.errors import say_options
 from whyact.intervals import Interval, quantile_interval
 from whyact.model import sharpen
 from whyact.plotting import plot_ranks
@@ -36,6 +37,7 @@ R_HAT_LIMIT = 1.1
 # differ by no more than this on average (total variation: the probability that is placed otherwise).
 LEAST_IN_COMMON = 0.8
 LARGEST_DISTANCE = 0.05
+LEAST_DRAWS = 4  # of each chain; with fewer nothing can be compared
 # The number of features grows if the last third of the draws has this many times as many as the first.
 GROWTH = 1.2
 # A chain whose weight is below this share of an equal one is not asked: 0.05 for four chains.
@@ -511,9 +513,9 @@ class Posterior:
         numbers = {}
         for name in DIAGNOSED:
             trace = self.traces[name]
-            if self.n_draws < 4 or np.ptp(trace) == 0:  # nothing moved: no chain can disagree
+            if self.n_draws < LEAST_DRAWS or np.ptp(trace) == 0:  # nothing moved: no chain can disagree
                 numbers[name] = dict.fromkeys(names, float("nan")) | {
-                    "r_hat": 1.0 if self.n_draws >= 4 else float("nan")
+                    "r_hat": 1.0 if self.n_draws >= LEAST_DRAWS else float("nan")
                 }
                 continue
             with np.errstate(divide="ignore", invalid="ignore"):  # chains stuck at different values: R-hat is infinite
@@ -566,9 +568,12 @@ class Posterior:
     def agreement(self) -> str:
         """Whether the chains agree, in what they do not, and what helps."""
         if self.n_chains < 2:
-            return "With a single chain, convergence cannot be checked; run at least two (n_chains)."
-        if self.n_draws < 4:
-            return f"{self.n_draws} draws per chain are too few to tell whether the chains agree; raise n_draws."
+            return f"With a single chain, convergence cannot be checked; run at least two: {say_options(n_chains=2)}."
+        if self.n_draws < LEAST_DRAWS:
+            return (
+                f"{self.n_draws} draws per chain are too few to tell whether the chains agree; raise n_draws "
+                "(--n-draws on the command line)."
+            )
         n_counting = int(self.counts.sum())
         if n_counting == 1:
             return f"The {self.n_chains} chains disagree: {self._say_weights()} {self._advise()}"
@@ -599,19 +604,33 @@ class Posterior:
 
     def _advise(self) -> str:
         """What helps where chains disagree."""
-        if growth := self.growth():
-            return (
-                f"The number of {self._noun} is still growing (from {growth[0]:.0f} to {growth[1]:.0f}): raise "
-                "n_burn_in; if longer chains do not settle it, set a larger tolerance, or max_features."
-            )
+        if growing := self.say_growth():
+            return growing
         if self.counts.sum() == 1:
-            return "All that is shown is of a single chain; more of them (n_chains) would tell if others end there."
+            return (
+                "All that is shown is of a single chain; more of them (n_chains, or --n-chains on the command line) would "
+                "tell if others end there."
+            )
         advice = []
         if self.share_in_common < self._least_in_common:
             advice.append(f"Trust the {self._noun} that all chains find (posterior_.consensus() tells which).")
         if self.distance is not None and self.distance > LARGEST_DISTANCE:
-            advice.append("Predictions average over the chains; more of them (n_chains) make the average steadier.")
+            advice.append(
+                "Predictions average over the chains; more of them (n_chains, or --n-chains on the command line) make "
+                "the average steadier."
+            )
         return " ".join(advice)
+
+    def say_growth(self) -> str:
+        """That the number of features is still growing, and what helps; nothing if it is not."""
+        growth = self.growth()
+        if growth is None:
+            return ""
+        return (
+            f"The number of {self._noun} is still growing (from {growth[0]:.0f} to {growth[1]:.0f}): raise n_burn_in; "
+            "if longer chains do not settle it, set a larger tolerance, or max_features (--n-burn-in, --tolerance and "
+            "--max-features on the command line)."
+        )
 
     def growth(self) -> tuple[float, float] | None:
         """Mean number of features in the first and the last third of the draws, if it has clearly grown."""
@@ -625,13 +644,18 @@ class Posterior:
         return (first, last) if last > max(GROWTH * first, first + 1, middle) else None
 
     @property
+    def can_compare_chains(self) -> bool:
+        """Whether there are enough chains and draws to tell if the chains agree."""
+        return self.n_chains > 1 and self.n_draws >= LEAST_DRAWS
+
+    @property
     def chains_agree(self) -> bool:
         """Whether chains find the same features and make the same predictions; True if that cannot be determined.
 
         R-hat of single numbers is in `diagnostics`. Chains that differ in nothing that matters may have a high one: in
         the density of policies near zero, or in features that a row or two hold.
         """
-        if self.n_chains < 2 or self.n_draws < 4:
+        if not self.can_compare_chains:
             return True
         if self.counts.sum() < 2:
             return False

@@ -16,7 +16,12 @@ PARAMETERS = signature(FeaturePolicyClassifier).parameters
 ROWS = {row.name: row for row in TABLE}
 
 # What --help says instead of None.
-NONE_IN_WORDS = {"max_features": "no limit", "missing_action": "empty fields only", "priors": "Table 1 of the paper"}
+NONE_IN_WORDS = {
+    "n_components": "inferred",
+    "max_features": "no limit",
+    "missing_action": "empty fields only",
+    "priors": "Table 1 of the paper",
+}
 
 # A text for each option, not its default, and what the run must get.
 EXAMPLES = {
@@ -27,6 +32,7 @@ EXAMPLES = {
     "missing_action": ("?", "?"),
     "shape": ("2,3x4", (2, 3, 4)),
     "feature_values": ("real", "real"),
+    "n_components": ("5", 5),
     "max_features": ("7", 7),
     "combination": ("product", "product"),
     "decisiveness": ("10", 10.0),

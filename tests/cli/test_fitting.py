@@ -18,6 +18,7 @@ from tests.support.command_line import call, invoke, run, said
 from whyact import FeaturePolicyClassifier, cli
 from whyact.estimators import fit_in_folder
 from whyact.estimators.inputs import code_actions
+from whyact.explanation.suitability import list_doubts
 from whyact.sampler import chain
 from whyact.storage import model_file
 from whyact.storage.checkpoint import LOCK_FILE
@@ -60,7 +61,11 @@ def test_fit_says_what_it_reads_and_finds(folder, tmp_path):
     assert "89 demonstrations from" in out
     assert "13 observed columns; actions: class_1 (" in out
     assert re.search(r"demonstrations \((all|none|\d+) found by both chains; draws have \d", out)
-    assert "Written: " in out
+    *lines, last = out.strip().splitlines()
+    assert last.startswith("Written: ")
+    doubts = list_doubts(whyact.load(tmp_path / "m.nc"))
+    assert doubts  # such short chains do not agree
+    assert lines[-len(doubts) :] == [f"! {doubt}" for doubt in doubts]
 
 
 def test_scaling_is_advised_only_where_it_was_refused(folder, tmp_path):
@@ -145,7 +150,7 @@ def test_features_without_actions(folder, tmp_path):
             r"'hue' of demos\.csv holds '0\.\d+' in row 1, not 0",
         ),
         (["demos.csv", "--no-action", "--available", "a=hue"], "--available: there are no actions"),
-        (["demos.csv", "--action", "kind", "--start", "row"], "--start: 'row' is not 'prior' or 'rows'"),
+        (["demos.csv", "--action", "kind", "--start", "row"], "--start: 'row' is not 'auto' or 'prior' or 'rows'"),
         (["demos.csv", "--action", "kind", "--checkpoint-every", "-1"], "--checkpoint-every: -1.0 is not"),
         (["demos.csv", "--action", "kind", "--checkpoint-every", "inf"], "--checkpoint-every: inf is not"),
         (["demos.csv", "--action", "kind", "--n-jobs", "0"], "--n-jobs: 0 jobs"),

@@ -1,7 +1,9 @@
 """`whyact predict`, `explain`, `report` and `info`: what can be done with a model file."""
 
+import html
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -12,6 +14,7 @@ import pytest
 import whyact
 from tests.cli.quick import QUICK
 from tests.support.command_line import call, invoke, run, said
+from whyact.explanation.suitability import list_doubts
 from whyact.report import summarise
 from whyact.storage.netcdf import read_netcdf
 
@@ -100,6 +103,27 @@ def test_report_is_one_page(folder, tmp_path):
     assert result.exit_code == 2
     result = invoke("report", folder / "model.nc", "-o", out, "--kind", "pie")
     assert result.exit_code == 2
+
+
+def test_a_report_counts_features_over_the_tolerance_if_asked(folder, tmp_path):
+    call("report", folder / "model.nc", "-o", tmp_path / "plain.html")
+    assert "whyact report --tolerances" in (tmp_path / "plain.html").read_text()
+    call("report", folder / "model.nc", "-o", tmp_path / "full.html", "--tolerances", "--n-jobs", "1")
+    page = (tmp_path / "full.html").read_text()
+    assert "whyact report --tolerances" not in page
+    assert "0.03: " in page
+    assert 'class="own"' in page or "The ring" not in page
+
+
+def test_info_and_the_report_have_the_same_doubts(folder, tmp_path):
+    call("report", folder / "model.nc", "-o", tmp_path / "r.html")
+    page = html.unescape(re.sub(r"</?code>", "", (tmp_path / "r.html").read_text()))
+    doubts = list_doubts(whyact.load(folder / "model.nc"))
+    assert doubts  # such short chains do not agree
+    text = call("info", folder / "model.nc")
+    for doubt in doubts:
+        assert f"! {doubt}\n" in text
+        assert doubt in page
 
 
 def test_an_action_may_be_a_number_here_and_text_there(tmp_path, demo):

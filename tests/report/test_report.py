@@ -12,12 +12,14 @@ import pytest
 from tests.support.stand_in import make_model
 from whyact import FeaturePolicyClassifier
 from whyact.comparison.scoring import calibration_error
+from whyact.explanation.plateau import ToleranceCount, ToleranceCurve
 from whyact.explanation.voices import align_policies, find_times, find_usual_policy
+from whyact.fit_result import ToleranceTrial
 from whyact.prediction import Prediction
 from whyact.report import render, summarise, write_report
-from whyact.report.drawings import number_ticks, png_address
+from whyact.report.drawings import number_ticks, place_counts, png_address
 from whyact.report.explorer import pack_features, pack_observations
-from whyact.report.page import format_percent
+from whyact.report.page import format_percent, mark_options
 from whyact.report.plain import to_name, to_script_json
 from whyact.report.quality import find_bins, to_keys
 from whyact.report.words import say_sureness
@@ -507,10 +509,9 @@ def test_the_headline_counts_the_features_that_the_chains_confirm():
 
 def test_a_number_that_still_grows_is_said_to_grow():
     summary = summarise(make_model(n_features=9, numbers=[2, 2, 3, 5, 6, 7, 8, 9]))
-    assert summary["number"]["is_growing"]
     text = Page(render(summary)).text
     assert "90% of the draws have 2 to 9 features." in text
-    assert "still growing" in text
+    assert text.count("The number of features is still growing (from 2 to 8): raise n_burn_in") >= 1
     assert "--tolerance and --max-features" in text
 
 
@@ -639,3 +640,71 @@ def test_pages_are_made_of_files_that_the_wheel_holds():
 
     names = {file.name for file in (files("whyact.report") / "templates").iterdir()}
     assert {"page.html", "macros.html", "page.css", "page.js"} <= names
+
+
+# --- the number of features over the tolerance --------------------------------------------------------------
+
+
+def draw_curve(numbers, own=(0.05, 3), tolerances=(0.03, 0.05, 0.1, 0.15, 0.2, 0.3)):
+    counts = [ToleranceCount(*pair) for pair in zip(tolerances, map(float, numbers), strict=True)]
+    return ToleranceCurve(tuple(counts), ToleranceCount(own[0], float(own[1])), 30)
+
+
+def test_the_curve_of_tolerances_is_drawn_and_said():
+    summary = summarise(make_model(), tolerances=draw_curve([6, 4, 3, 3, 3, 1]))
+    check_plain(summary)
+    html = render(summary)
+    text = Page(html).text
+    assert text.count("Between tolerances of 0.05 and 0.2 there are 3 to 4 features") == 2  # the finding, and below
+    assert "The ring is this model: 3 features at 0.05." in text
+    assert "--tolerances" not in text
+    label = re.search(r'aria-label="(Number of features by tolerance[^"]*)"', html).group(1)
+    assert label.endswith("0.03: 6, 0.05: 4, 0.1: 3, 0.15: 3, 0.2: 3, 0.3: 1; this model, at 0.05: 3")
+    assert 'class="plateau"' in html
+
+
+def test_without_a_plateau_nothing_is_shaded():
+    html = render(summarise(make_model(), tolerances=draw_curve([9, 7, 5, 3, 2, 1])))
+    assert "every tolerance gives another one" in html
+    assert 'class="plateau"' not in html
+
+
+def test_without_other_tolerances_the_page_says_how_to_try_them(monkeypatch):
+    def refuse(*args, **options):
+        raise AssertionError("a report runs chains only if it was asked to")
+
+    monkeypatch.setattr("whyact.report.summary.count_features_over_tolerance", refuse)
+    text = Page(render(summarise(make_model()))).text
+    assert "The fit has tried no other tolerance." in text
+    assert "whyact report --tolerances" in text
+    with pytest.raises(AssertionError):
+        summarise(make_model(), tolerances=True)
+
+
+def test_trials_of_the_fit_are_shown_for_free():
+    model = make_model()
+    model.tolerance_ = 0.05
+    model.tolerance_trials_ = (ToleranceTrial(0.05, -0.5, 0.0, 0.0, 4.5), ToleranceTrial(0.1, -0.6, 0.1, 0.01, 2.25))
+    text = Page(render(summarise(model))).text
+    assert "Only the tolerances that the fit has tried are shown." in text
+    assert "0.05 (taken)" in text
+
+
+def test_places_of_the_curve_stay_apart():
+    summary = summarise(make_model(), tolerances=draw_curve([5, 4, 3, 2], (0.05, 5), (0.05, 0.051, 0.1, 0.2)))
+    picture = place_counts(summary["tolerance"], 300, 100)
+    assert [place.has_tick for place in picture.counts] == [True, False, True, True]
+    assert [place.x for place in picture.counts][::3] == [0, 300]
+    assert [place.y for place in picture.counts] == [0, 20, 40, 60]
+    assert picture.own[:2] == picture.counts[0][:2]
+    assert picture.counts[1].label > picture.counts[1].y  # the ring would cover it above
+    far = summarise(make_model(), tolerances=draw_curve([5, 4, 3, 2], (1e-6, 5), (0.05, 0.07, 0.1, 0.2)))
+    assert place_counts(far["tolerance"], 300, 100).own is None
+
+
+def test_options_within_sentences_are_marked_up():
+    marked = mark_options('set tolerance=0.1 (--tolerance 0.1 on it), a_b="real", --n-chains 2, x=y.')
+    assert marked == (
+        "set <code>tolerance=0.1</code> (<code>--tolerance 0.1</code> on it), <code>a_b=&#34;real&#34;</code>, "
+        "<code>--n-chains 2</code>, x=y."
+    )

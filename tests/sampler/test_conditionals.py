@@ -29,6 +29,7 @@ from whyact.sampler.features import draw_features, draw_positive_normal, mills_r
 from whyact.sampler.hyperparameters import draw_ibp, draw_noise, draw_weight_scale
 from whyact.sampler.policies import draw_dirichlet, draw_policies
 from whyact.sampler.product import draw_product_policies
+from whyact.sampler.rescaling import draw_size
 from whyact.sampler.substates import (
     ActionTerm,
     action_probability,
@@ -40,6 +41,7 @@ from whyact.sampler.substates import (
     log_least_of_levels,
     log_sum_of_levels,
 )
+from whyact.sampler.whole_features import draw_whole_features
 
 # --- one substate --------------------------------------------------------------------------------------------
 
@@ -340,15 +342,23 @@ def test_features_follow_their_integrated_joint(feature_values, missing):
 
 
 @numba.njit
-def visit_births(rng, n, state, data, target):
+def visit_births(rng, n, whole, state, data, target):
+    """Births and deaths of singletons, or moves of whole features; the latter leave empty features to their block."""
     rate = state.ibp_mass  # one dimension: alpha beta / beta
     scale = target.observation_weight / state.noise_variance
     drawn = np.empty((n, 4))
     for i in range(n):
         for _ in range(5):
-            substates, features, policies, _, _ = draw_births_and_deaths(
-                rng, state.substates, state.features, scale, rate, state, data, target
-            )
+            if whole:
+                substates, features, policies, _ = draw_whole_features(
+                    rng, state.substates.copy(), state.features.copy(), state.policies, scale, state, data, target
+                )
+                draw_size(rng, substates, features, policies, scale, state, data, target)
+                substates, features, policies = draw_empty_features(rng, substates, features, policies, state, target)
+            else:
+                substates, features, policies, _, _ = draw_births_and_deaths(
+                    rng, state.substates, state.features, scale, rate, state, data, target
+                )
             state = State(
                 substates, features, policies, state.noise_variance, state.noise_shape, state.noise_rate,
                 state.weight_scale, state.ibp_mass, state.ibp_concentration, state.policy_concentration,
@@ -401,6 +411,7 @@ def weigh_prior_of_births(rng, n_prior, state, observations, data, target):
     return np.stack([n_features, weight_sum, share, first_policy], axis=1), np.exp(log_likelihood)
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["singletons", "whole features"])
 @pytest.mark.parametrize(
     ("action_weight", "feature_values", "policies", "max_features", "masked"),
     [
@@ -417,7 +428,9 @@ def weigh_prior_of_births(rng, n_prior, state, observations, data, target):
         (1.0, "positive", {"combination": "product"}, 2, True),
     ],
 )
-def test_births_and_deaths_alone_reach_the_posterior(action_weight, feature_values, policies, max_features, masked):
+def test_births_and_deaths_alone_reach_the_posterior(
+    action_weight, feature_values, policies, max_features, masked, whole
+):
     """In one dimension all features are singletons; the yardstick is the prior, weighted by the likelihood."""
     priors = Priors(sparsity=(2.0, 1.0))
     target = make_target(
@@ -431,7 +444,7 @@ def test_births_and_deaths_alone_reach_the_posterior(action_weight, feature_valu
         features=np.ones((1, 1)), substates=np.ones((1, 3)), policies=np.full((1, 3), 1 / 3), ibp_mass=1.3,
         policy_scale=2.0,
     )  # fmt: skip
-    drawn = visit_births(np.random.default_rng(2), 150_000, state, data, target)
+    drawn = visit_births(np.random.default_rng(2), 150_000, whole, state, data, target)
     assert drawn[:, 0].max() <= target.max_features
     prior, likelihood = weigh_prior_of_births(np.random.default_rng(3), 500_000, state, observations, data, target)
     for k in range(min(5, target.max_features + 1)):

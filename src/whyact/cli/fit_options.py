@@ -137,6 +137,7 @@ TABLE = (
         "feature_values", str, "positive", "Whether entries of a feature are positive or real.", MODEL,
         metavar="positive|real",
     ),
+    FitOption("n_components", int, "inferred", "Fix the number of features, if you know it.", MODEL),
     FitOption("max_features", int, "no limit", "Upper limit on the number of features.", MODEL),
     FitOption(
         "combination", str, "auto",

@@ -222,6 +222,10 @@ def report(
         str, typer.Option(metavar="upper|lower", help="Where the first row of a picture goes.")
     ] = "upper",
     title: Annotated[str | None, typer.Option(help="Title of the page.", show_default="name of the model file")] = None,
+    tolerances: Annotated[
+        bool,
+        typer.Option("--tolerances", help="Count features at several tolerances, with short chains; takes a while."),
+    ] = False,
     n_jobs: NJobs = -1,
 ) -> None:
     """Write a report on a model: what it found, what explains each demonstration, and how far to trust it.
@@ -245,13 +249,18 @@ def report(
         # numpy comes in only when a command runs
         from joblib import parallel_config
 
+        from whyact.estimators.tolerance_curve import count_features_over_tolerance
         from whyact.report import write_report
 
         held_out = None if test is None else read_test(learned, test, action, columns)
+        curve: Any = False
+        if tolerances:
+            with parallel_config(n_jobs=n_jobs):  # chains run in processes
+                curve = count_features_over_tolerance(learned, verbose=1)
         with parallel_config("threading", n_jobs=n_jobs):
             write_report(
                 learned, out, shape=sizes, kind=kind, origin=origin, test=held_out, title=title or model.name,
-                source=getattr(learned, "source_", None),
+                source=getattr(learned, "source_", None), tolerances=curve,
             )  # fmt: skip
     typer.echo(f"Written: {out}")
 

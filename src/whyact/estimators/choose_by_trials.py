@@ -60,7 +60,7 @@ class Outcome(NamedTuple):
     """What the trials of one tolerance found."""
 
     logs: dict[str, np.ndarray]  # log probability of each hidden action, by combination
-    n_features: float  # mean number of features
+    n_features: float  # mean over the trials of how many features more than half of the draws hold
 
 
 def choose_by_trials(
@@ -185,19 +185,19 @@ def find_length(estimator: Any) -> dict[str, int]:
     }  # fmt: skip
 
 
-def take_some(given: CheckedInput) -> CheckedInput:
-    """At most MOST_ROWS rows, first of those with an action."""
-    if len(given.actions) <= MOST_ROWS:
+def take_some(given: CheckedInput, most: int = MOST_ROWS) -> CheckedInput:
+    """At most so many rows, first of those with an action."""
+    if len(given.actions) <= most:
         return given
     order = np.random.default_rng(0).permutation(len(given.actions))
-    rows = np.sort(order[np.argsort(given.actions[order] < 0, kind="stable")][:MOST_ROWS])
+    rows = np.sort(order[np.argsort(given.actions[order] < 0, kind="stable")][:most])
     return given._replace(
         observations=given.observations[rows], actions=given.actions[rows], available=given.available_in(rows)
     )
 
 
 def score_part(estimator: Any, given: CheckedInput, hidden: np.ndarray) -> tuple[np.ndarray, float]:
-    """Log probability of the hidden actions by the mixture and by the product, (hidden rows, 2); the mean K."""
+    """Log probability of the hidden actions by the mixture and by the product, (hidden rows, 2); how many features."""
     model = clone(estimator)
     model._fit_quietly(given._replace(actions=np.where(hidden, -1, given.actions)))
     result = model._result
@@ -213,4 +213,4 @@ def score_part(estimator: Any, given: CheckedInput, hidden: np.ndarray) -> tuple
     chance = CAUTION * available[hidden] / available[hidden].sum(axis=1, keepdims=True)
     cautious = [chance + (1 - CAUTION) * judged.probabilities for judged in (mixed, multiplied)]
     logs = np.stack([np.log(judged[np.arange(n_rows), taken]) for judged in cautious], axis=1)
-    return logs, float(model.posterior_.traces["n_features"].mean())
+    return logs, float(model.n_components_)

@@ -1,6 +1,7 @@
 """The paper's model as a scikit-learn classifier and transformer."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -20,7 +21,9 @@ from whyact.estimators.choose_by_trials import Choice, choose_by_trials
 from whyact.estimators.feature_learner import FeatureLearner
 from whyact.estimators.inputs import CheckedInput, check_available
 from whyact.estimators.likelihood_weights import choose_weights
+from whyact.estimators.tolerance_curve import MOST_ROWS, count_features_over_tolerance
 from whyact.explanation.describe import describe
+from whyact.explanation.plateau import ToleranceCurve
 from whyact.explanation.rows import explain_rows
 from whyact.explanation.text import Explanations
 from whyact.fit_result import FitResult
@@ -54,7 +57,7 @@ from whyact.storage.model_file import write_model
 LENGTH_AS_PUBLISHED = {"n_burn_in": 5000, "n_draws": 5000, "n_chains": 1}
 
 # Options that the published algorithm does not have, with the values that it can live with.
-EXACT_ONLY = {"max_features": (None,), "start": ("auto", "prior"), "combination": ("auto", "mixture"),
+EXACT_ONLY = {"n_components": (None,), "max_features": (None,), "start": ("auto", "prior"), "combination": ("auto", "mixture"),
               "decisiveness": ("auto", 1.0), "tolerance": ("auto", "free", None)}  # fmt: skip
 
 
@@ -113,6 +116,9 @@ class FeaturePolicyClassifier(FeatureLearner):
         - "drawn": tau is drawn with all the rest. With few columns predictions are about as good, but the number of
           features is found less often, and chains agree less often.
         - a number: held there.
+    n_components : int or None, default=None
+        The model given that there are this many features, for those who know it. They are shown as the densest draw has
+        them. None: their number is inferred.
     max_features : int or None, default=None
         The model given that there are at most this many features.
     start : {"auto", "prior", "rows"}, default="auto"
@@ -247,6 +253,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         "observation_weight": [*CHAIN_CONSTRAINTS["observation_weight"], StrOptions({"auto"})],
         "combination": [StrOptions({"auto", *COMBINATIONS})],
         "decisiveness": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "drawn"})],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
         "start": [StrOptions({"auto", "prior", "rows"})],
         "prediction": [StrOptions(set(PREDICTIONS))],
@@ -270,6 +277,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         observation_weight: float | str = 1.0,
         combination: str = "auto",
         decisiveness: float | str = "auto",
+        n_components: int | None = None,
         max_features: int | None = None,
         start: str = "auto",
         prediction: str = "mmse",
@@ -295,6 +303,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         self.observation_weight = observation_weight
         self.combination = combination
         self.decisiveness = decisiveness
+        self.n_components = n_components
         self.max_features = max_features
         self.start = start
         self.prediction = prediction
@@ -371,6 +380,8 @@ class FeaturePolicyClassifier(FeatureLearner):
         5
         """
         self._validate_params()
+        if self.n_components is not None and self.max_features is not None:
+            raise ValueError("n_components fixes the number of features, so max_features must be None.")
         return self._fit(self._check_input(X, y, available), checkpoint, checkpoint_every, X, y)
 
     def _fit_quietly(self, given: CheckedInput) -> Self:
@@ -384,7 +395,8 @@ class FeaturePolicyClassifier(FeatureLearner):
         algorithm = self._find_algorithm(observations.shape[1])
         choice = self._choose(given._replace(observations=observations), scaling)
         scaling = replace(scaling, noise=choice.noise)
-        options: dict[str, Any] = {"combination": choice.combination, "max_features": self.max_features}
+        options: dict[str, Any] = {"combination": choice.combination}
+        options |= find_bounds(self.n_components, self.max_features)
         # without actions there is nothing to be decisive about
         is_plain = self._find_published() or not len(given.classes)
         options["decisiveness"] = 1.0 if is_plain else find_sampled_decisiveness(self.decisiveness, starts_from_rows)
@@ -527,13 +539,19 @@ class FeaturePolicyClassifier(FeatureLearner):
             result.chains,
             result.scaling.unit,
             self.feature_values,
-            representative="joint" if self._find_published() else "consensus",
+            representative=self._find_representative(),
             chosen=result.chosen,
             averages_policies=result.is_decisiveness_learned,
             adds_up=result.adds_up,
             distance=result.distance,
             chain_weights=result.chain_weights,
         )
+
+    def _find_representative(self) -> str:
+        """What stands for all draws: fewer than `n_components` features would not be what was asked for."""
+        if self._find_published():
+            return "joint"
+        return "consensus" if self.n_components is None else "modal"
 
     def _default_length(self) -> dict[str, int]:
         return LENGTH_AS_PUBLISHED if self._find_published() else super()._default_length()
@@ -671,8 +689,49 @@ class FeaturePolicyClassifier(FeatureLearner):
             n_jobs=self.n_jobs,
         )
 
+    def count_features_over_tolerance(
+        self, tolerances: Sequence[float] | None = None, *, max_rows: int = MOST_ROWS
+    ) -> ToleranceCurve:
+        """How many features there are if the model may be wrong by so much.
+
+        For each tolerance two short chains learn from some of the demonstrations, with the noise held there. A number
+        that stays the same over a range of tolerances is a finding about the data. With more rows, small tolerances may
+        show more features.
+
+        Parameters
+        ----------
+        tolerances : sequence of float or None, default=None
+            Shares of a column's range (of the widest one, if columns are not scaled). None: 0.03, 0.05, 0.1, 0.15, 0.2
+            and 0.3, none below what rounded values and the grid of the substates can carry.
+        max_rows : int, default=300
+            At most so many demonstrations are learned from, first those with an action.
+
+        Returns
+        -------
+        ToleranceCurve
+            A named tuple of `counts` (tolerance and number of features), `own` (of this model) and `n_rows`; `plateau`
+            is where the number settles, and `str()` of it a table with a sentence.
+
+        Examples
+        --------
+        >>> from whyact import FeaturePolicyClassifier, load_demo
+        >>> demo = load_demo()
+        >>> model = FeaturePolicyClassifier(n_burn_in=600, n_draws=600, n_chains=2, random_state=0)
+        >>> curve = model.fit(demo.X[:80], demo.y[:80]).count_features_over_tolerance()
+        >>> curve.plateau.most
+        5
+        """
+        return count_features_over_tolerance(self, tolerances, max_rows=max_rows)
+
     def __str__(self) -> str:
         return describe(self) if hasattr(self, "posterior_") else repr(self)
+
+
+def find_bounds(n_components: int | None, max_features: int | None) -> dict[str, Any]:
+    """How many features there are at least and at most, by the parameters."""
+    if n_components is None:
+        return {"max_features": max_features}
+    return {"min_features": n_components, "max_features": n_components}
 
 
 def find_start(start: str, n_columns: int) -> str:

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 
 from whyact.errors import DamagedFileError, ModelFileError
 from whyact.estimators.feature_policy import (
+    find_bounds,
     FeaturePolicyClassifier,
     find_priors,
     find_published,
@@ -65,7 +66,7 @@ def make_stored_target(
         feature_values=complete["feature_values"],
         combination=combination,
         decisiveness=1.0 if is_plain else find_sampled_decisiveness(complete["decisiveness"], starts_from_rows),
-        max_features=complete["max_features"],
+        **find_bounds(complete["n_components"], complete["max_features"]),
         observation_weight=weights["observation_weight"],
         action_weight=weights["action_weight"],
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from whyact.explanation.suitability import list_doubts, say_tolerance, say_what_matters
+from whyact.explanation.suitability import list_doubts, say_choices, say_tolerance, say_what_matters
 from whyact.explanation.text import WORTH_TIMES, say_factor
 from whyact.explanation.voices import align_policies, find_times, find_usual_policy, is_learned, is_product
 from whyact.intervals import Interval
@@ -42,7 +42,10 @@ def describe(model: Any, *, column_names: Sequence[str] | None = None, n_entries
     """
     names = find_names(model, column_names)
     aligned = model.posterior_.aligned
-    lines = [say_how_many(model, "feature"), *say_what_matters(model), *say_tolerance(model), *say_combination(model)]
+    lines = [
+        say_how_many(model, "feature"), *say_what_matters(model), *say_choices(model, but=("tolerance", "combination")),
+        *say_tolerance(model), *say_combination(model),
+    ]  # fmt: skip
     policies = align_policies(model)
     times = find_times(model) if is_product(model) else None
     for k in range(model.n_components_):
@@ -50,8 +53,9 @@ def describe(model: Any, *, column_names: Sequence[str] | None = None, n_entries
         rows = np.mean(model.substates_[:, k] > 0)
         policy = say_policy(model, k, policies) + ("" if times is None else say_pull(model, times[k]))
         lines.append(f"    -> {policy}in {rows:.0%} of the rows, found in {aligned.presence[k]:.0%} of the draws")
-    lines.append(model.posterior_.agreement())
-    return "\n".join([*lines, *list_doubts(model)])
+    if model.posterior_.can_compare_chains and model.posterior_.chains_agree:  # if not, it is the first doubt
+        lines.append(model.posterior_.agreement())
+    return "\n".join([*lines, *(f"! {doubt}" for doubt in list_doubts(model))])
 
 
 def find_names(model: Any, column_names: Sequence[str] | None = None) -> Sequence[str]:

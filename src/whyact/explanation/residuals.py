@@ -22,9 +22,14 @@ class Residual(NamedTuple):
     of_neighbours: float  # mean correlation of a row's residual with that of the next row
 
     @property
+    def has_common_columns(self) -> bool:
+        """Whether its columns belong together."""
+        return self.n_dimensions < LEAST_DIMENSIONS * self.expected
+
+    @property
     def looks_like_noise(self) -> bool:
         """Whether nothing speaks against it."""
-        return self.n_dimensions >= LEAST_DIMENSIONS * self.expected and self.of_neighbours <= LARGEST_CORRELATION
+        return not self.has_common_columns and self.of_neighbours <= LARGEST_CORRELATION
 
 
 def examine_residual(model: Any) -> Residual | None:
@@ -73,7 +78,7 @@ def say_residual(found: Residual | None) -> str:
     if found.looks_like_noise:
         return "What the features leave unexplained looks like noise."
     told = []
-    if found.n_dimensions < LEAST_DIMENSIONS * found.expected:
+    if found.has_common_columns:
         told.append(f"it has {found.n_dimensions:.0f} effective dimensions, noise would have {found.expected:.0f}")
     if found.of_neighbours > LARGEST_CORRELATION:
         told.append(f"neighbouring rows correlate by {found.of_neighbours:.2f}")

@@ -4,13 +4,20 @@ import base64
 import struct
 import zlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from whyact.report.plain import Plain
+
 # Okabe & Ito's blue and vermilion, which colour-blind readers can tell apart. page.js has the same two.
 POSITIVE = (0, 114, 178)
 NEGATIVE = (213, 94, 0)
+FAR = 3.0  # a tolerance so many times below or above all others is not drawn
+ROOM_FOR_TICK = 28.0
+LABEL_ABOVE, LABEL_BELOW = 10.0, 16.0  # from the middle of a point to its number
+WIDTH_OF_LABEL, HEIGHT_OF_LABEL = 16.0, 26.0
 MIDDLE = 128  # palette index of the transparent colour
 
 
@@ -86,6 +93,52 @@ def number_ticks(low: int, high: int, n_ticks: int = 12) -> list[int]:
     steps = (factor * 10**power for power in range(20) for factor in (1, 2, 5))
     step = next(step for step in steps if high // step - (low - 1) // step <= n_ticks)
     return list(range(-(-low // step) * step, high + 1, step))
+
+
+class Place(NamedTuple):
+    """Where a number of features is drawn."""
+
+    x: float
+    y: float
+    tolerance: float
+    n_features: float
+    label: float  # the height of the number itself
+    has_tick: bool  # whether there is room for its tolerance below
+
+
+class Picture(NamedTuple):
+    """Numbers of features over the tolerance, as places."""
+
+    counts: list[Place]
+    own: Place | None  # None if it is far from all others
+    band: tuple[float, float] | None  # where the plateau begins and ends
+
+
+def place_counts(tolerance: Plain, width: float, height: float) -> Picture:
+    """Where to draw numbers of features: on a logarithmic axis of tolerances, because they matter by their ratio."""
+    counts, own, plateau = tolerance["counts"], tolerance["own"], tolerance["plateau"]
+    low, high = counts[0]["tolerance"] / FAR, counts[-1]["tolerance"] * FAR
+    drawn = [*counts, own] if low <= own["tolerance"] <= high else counts
+    across = Axis([np.log(count["tolerance"]) for count in drawn], width, with_zero=False)
+    upwards = Axis([count["n_features"] for count in drawn], height)
+
+    def place(count: Plain) -> Place:
+        x, y = across(np.log(count["tolerance"])), upwards.flip(count["n_features"])
+        return Place(x, y, count["tolerance"], count["n_features"], label=y - LABEL_ABOVE, has_tick=True)
+
+    ring = place(own) if len(drawn) > len(counts) else None
+    places: list[Place] = []
+    last = -np.inf  # where the last tick is
+    for spot in map(place, counts):
+        has_tick = spot.x - last >= ROOM_FOR_TICK
+        is_covered = (
+            ring is not None and abs(spot.x - ring.x) < WIDTH_OF_LABEL and 0 < spot.y - ring.y < HEIGHT_OF_LABEL
+        )
+        label = spot.y + LABEL_BELOW if is_covered else spot.label
+        places.append(spot._replace(has_tick=has_tick, label=round(label, 2)))
+        last = spot.x if has_tick else last
+    band = None if plateau is None else (across(np.log(plateau["low"])), across(np.log(plateau["high"])))
+    return Picture(places, ring, band)
 
 
 def spread(n_places: int, width: float) -> np.ndarray:

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from whyact.explanation.text import WORTH_TIMES, say_factor
-from whyact.report.drawings import Axis, band_path, line_path, number_ticks, png_address
+from whyact.report.drawings import Axis, band_path, line_path, number_ticks, place_counts, png_address
 from whyact.report.plain import Plain, count_of, to_script_json
 from whyact.report.words import say_accuracy, say_chains, say_combination, say_number, say_rows, say_sureness
 
@@ -101,6 +101,7 @@ def make_environment() -> Environment:
         "band_path": band_path,
         "count_of": count_of,
         "line_path": line_path,
+        "place_counts": place_counts,
         "number_ticks": number_ticks,
         "png_address": png_address,
     }
@@ -109,7 +110,9 @@ def make_environment() -> Environment:
 
 def mark_options(text: str) -> Markup:
     """Mark up parameters and command line options as code, so that no line breaks within one."""
-    return Markup(re.sub(r"(?<![\w-])(--[a-z][a-z-]*( \d+)?|[a-z]+_[a-z]+)", r"<code>\1</code>", str(escape(text))))
+    option = r"--[a-z][a-z-]*( (\d[\d.]*\d|\d|auto|exact|real)\b)?"
+    parameter = r"[a-z]+(_[a-z]+)+(=(&#34;\w+&#34;|[\d.]*\d))?(\(\))?|[a-z]+=(&#34;\w+&#34;|[\d.]*\d)"
+    return Markup(re.sub(rf"(?<![\w-])({option}|{parameter})", r"<code>\1</code>", str(escape(text))))
 
 
 def format_percent(share: float) -> str:

@@ -8,9 +8,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
+from whyact.estimators.tolerance_curve import count_features_over_tolerance, gather_known
 from whyact.explanation.describe import WORTH_NAMING
 from whyact.explanation.matter import find_what_matters
-from whyact.explanation.suitability import list_doubts
+from whyact.explanation.plateau import ToleranceCurve, say_plateau
+from whyact.explanation.suitability import list_doubts, say_choices
 from whyact.explanation.voices import align_policies, find_times, find_usual_policy, is_learned, is_product
 from whyact.intervals import Interval
 from whyact.posterior import DIAGNOSED, R_HAT_LIMIT, Posterior
@@ -53,6 +55,7 @@ def summarise(
     title: str | None = None,
     source: str | None = None,
     max_demonstrations: int = MAX_DEMONSTRATIONS,
+    tolerances: bool | ToleranceCurve = False,
 ) -> Plain:
     """Gather what the page about a fitted model shows.
 
@@ -75,6 +78,9 @@ def summarise(
         Heading of the page, and where the demonstrations come from.
     max_demonstrations : int, default=2000
         How many demonstrations the page lets a reader explore at most; fewer if it would become too large.
+    tolerances : bool or ToleranceCurve, default=False
+        Whether to count features at several tolerances, with short chains that take some seconds or minutes; or what
+        `model.count_features_over_tolerance()` has counted. False: only what the trials of the fit have found.
 
     Returns
     -------
@@ -111,7 +117,8 @@ def summarise(
         "number": summarise_number(model),
         "matters": summarise_what_matters(model),
         "doubts": list_doubts(model),
-        "tolerance": summarise_tolerance(model),
+        "choices": "".join(say_choices(model)),
+        "tolerance": summarise_tolerance(model, tolerances),
         "features": summarise_features(model, layout, columns),
         "quality": measure_quality(model, test),
         "diagnostics": summarise_diagnostics(model.posterior_, has_actions=len(model.classes_) > 0),
@@ -137,7 +144,6 @@ def summarise_number(model: FeaturePolicyClassifier) -> Plain:
         "most_frequent": posterior.modal_n_features,
         "low": low,
         "high": high,
-        "is_growing": posterior.growth() is not None,
     }
 
 
@@ -238,12 +244,23 @@ def summarise_what_matters(model: FeaturePolicyClassifier) -> Plain | None:
     return {"features": np.sort(matters.features).tolist(), "share": matters.share}
 
 
-def summarise_tolerance(model: FeaturePolicyClassifier) -> Plain | None:
-    """What need not be explained, and how other tolerances did; None if the noise was free."""
-    if model.tolerance_ is None:
-        return None
+def summarise_tolerance(model: FeaturePolicyClassifier, tolerances: bool | ToleranceCurve = False) -> Plain:
+    """What need not be explained (None if the noise was free), how other tolerances did, and how many features."""
+    if isinstance(tolerances, ToleranceCurve):
+        curve = tolerances
+    else:
+        curve = count_features_over_tolerance(model) if tolerances else gather_known(model)
     trials = getattr(model, "tolerance_trials_", ())
-    return {"value": model.tolerance_, "trials": [trial._asdict() for trial in trials]}
+    return {
+        "value": model.tolerance_,
+        "trials": [trial._asdict() for trial in trials],
+        "counts": [count._asdict() for count in curve.counts],
+        "own": curve.own._asdict(),
+        "n_rows": curve.n_rows,
+        "plateau": None if curve.plateau is None else curve.plateau._asdict(),
+        "sentence": say_plateau(curve.counts),
+        "is_from_trials": tolerances is False,
+    }
 
 
 # --- chains and settings ------------------------------------------------------------------------------------
@@ -251,7 +268,7 @@ def summarise_tolerance(model: FeaturePolicyClassifier) -> Plain | None:
 
 def summarise_diagnostics(posterior: Posterior, has_actions: bool = True) -> Plain:
     """Whether the chains agree, in words, numbers and traces."""
-    can_tell = posterior.n_chains > 1 and posterior.n_draws >= 4
+    can_tell = posterior.can_compare_chains
     table = posterior.diagnostics()
     return {
         "verdict": ("agree" if posterior.chains_agree else "disagree") if can_tell else "unknown",

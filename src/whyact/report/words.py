@@ -1,7 +1,6 @@
 """The findings of a report in plain sentences."""
 
 from whyact.explanation.describe import name_chains
-from whyact.posterior import LARGEST_DISTANCE, LEAST_IN_COMMON
 from whyact.report.plain import Plain, count_of
 
 MUCH_LESS_SURE = 0.15  # the teacher seems decisive if accuracy exceeds mean confidence by more than this,
@@ -50,12 +49,6 @@ def say_how_sure(number: Plain) -> str:
         sentences.append("Those that at most half of the draws hold are not shown.")
     if number["most_frequent"] == number["most_allowed"]:
         sentences.append("More than this maximum are not allowed (max_features), so there may be more.")
-    elif number["is_growing"]:
-        sentences.append(
-            "The number was still growing when the computation ended, so longer chains would find more features. "
-            "Set a larger tolerance to keep it down, or max_features to limit it "
-            "(--tolerance and --max-features on the command line)."
-        )
     return " ".join(sentences)
 
 
@@ -221,31 +214,9 @@ def say_choice(fit: Plain) -> list[str]:
     ]
 
 
-def say_chains(summary: Plain) -> Plain:
-    """Whether independent runs found the same answer, and what that means for the reader."""
+def say_chains(summary: Plain) -> str:
+    """That independent runs found the same answer; if not, or if nobody can tell, that is the first of the doubts."""
     diagnostics = summary["diagnostics"]
-    runs = count_of(diagnostics["n_chains"], "independent run")
-    if diagnostics["verdict"] == "agree":
-        return {"verdict": "agree", "sentence": f"{runs} of the computation found the same answer."}
-    if diagnostics["verdict"] == "disagree":
-        return {"verdict": "disagree", "sentence": f"{runs} of the computation {say_what_differs(diagnostics)}"}
-    sentence = "There are too few runs or draws to tell whether the computation has settled: treat this with caution."
-    return {"verdict": "unknown", "sentence": sentence}
-
-
-def say_what_differs(diagnostics: Plain) -> str:
-    """In what independent runs differ."""
-    if diagnostics["n_chains_with_weight"] == 1:
-        return "ended differently, and all but one predict so much worse that they hardly count."
-    parts = []
-    if diagnostics["share_in_common"] < LEAST_IN_COMMON:
-        parts.append(
-            f"found partly different features ({diagnostics['share_in_common']:.0%} of what they explain is in those "
-            "that all runs found): trust the features that all of them found"
-        )
-    if diagnostics["distance"] is not None and diagnostics["distance"] > LARGEST_DISTANCE:
-        parts.append(
-            f"predict differently (by {diagnostics['distance']:.0%} on average): predictions average over them, but "
-            "are less sure than they look"
-        )
-    return "; they ".join(parts) + "."
+    if diagnostics["verdict"] != "agree":
+        return ""
+    return f"{count_of(diagnostics['n_chains'], 'independent run')} of the computation found the same answer."

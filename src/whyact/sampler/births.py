@@ -38,36 +38,33 @@ from whyact.sampler.substates import ActionTerm, bound_number, draw_level, log_l
 CELLS_FOR_BOUND = 24
 
 
-class Singleton(NamedTuple):
-    """A feature of one dimension that may be born or die, and what the rows are without it."""
+class Newcomer(NamedTuple):
+    """A feature that may be born or die, and what the rows are without it."""
 
-    weight: float
     zero_prior: float  # theta
     policy: np.ndarray  # (U,)
-    residual: np.ndarray  # of its dimension, (N,)
-    observed: np.ndarray  # in which rows the dimension is observed, (N,)
+    projections: np.ndarray  # f . r_n over what is observed of each row's residual r_n, (N,)
+    squares: np.ndarray  # and f . f, (N,)
     # sums of s_k phi_k(u) and of s_k over the other features, (N,); of no use unless the mixture is plain
     contributions: np.ndarray
     totals: np.ndarray
 
 
 @inlined
-def action_term_of_row(n, singleton, data, target):
-    """What row n's action says about the substate of a singleton."""
+def action_term_of_row(n, newcomer, data, target):
+    """What row n's action says about the substate of a newcomer."""
     action = data.actions[n]
     if action < 0 or not is_plain(data, target):
         return ActionTerm(0.0, 1.0, 0.0, 0.0, 1.0)
-    contributions, total = singleton.contributions[n], singleton.totals[n]
+    contributions, total = newcomer.contributions[n], newcomer.totals[n]
     at_zero = contributions / total if total > 0.0 else 1.0 / target.n_actions
-    return ActionTerm(target.action_weight, at_zero, contributions, total, singleton.policy[action])
+    return ActionTerm(target.action_weight, at_zero, contributions, total, newcomer.policy[action])
 
 
 @inlined
-def gauss_of_row(n, singleton, scale):
+def gauss_of_row(n, newcomer, scale):
     """What row n's observation says about it: slope and precision of the Gaussian part, nothing where missing."""
-    if not singleton.observed[n]:
-        return 0.0, 0.0
-    return scale * singleton.weight * singleton.residual[n], scale * singleton.weight * singleton.weight
+    return scale * newcomer.projections[n], scale * newcomer.squares[n]
 
 
 @kernel
@@ -99,35 +96,35 @@ def draw_sparsity(rng, alpha_zero, alpha_nonzero):
 
 
 @kernel
-def least_evidence(singleton, scale, data, target):
+def least_evidence(newcomer, scale, data, target):
     """A lower bound on the evidence (see `refine_evidence`), which mostly shows at once that a feature must not die."""
-    level_prior = (1.0 - singleton.zero_prior) / (target.n_levels - 1)
+    level_prior = (1.0 - newcomer.zero_prior) / (target.n_levels - 1)
     least = 0.0
-    for n in range(len(singleton.residual)):
-        action_term = action_term_of_row(n, singleton, data, target)
-        linear, precision = gauss_of_row(n, singleton, scale)
-        least += log_least_of_levels(linear, precision, target.n_levels, singleton.zero_prior, level_prior, action_term)
+    for n in range(len(newcomer.projections)):
+        action_term = action_term_of_row(n, newcomer, data, target)
+        linear, precision = gauss_of_row(n, newcomer, scale)
+        least += log_least_of_levels(linear, precision, target.n_levels, newcomer.zero_prior, level_prior, action_term)
     return least
 
 
 @kernel
-def bound_evidence(bounds, singleton, scale, data, target):
+def bound_evidence(bounds, newcomer, scale, data, target):
     """An upper bound on the evidence: fill in that of each row, by its largest likelihood ratio over s; return the sum.
 
     So most proposals are rejected after a look at each row, at a cost that does not depend on the number of levels.
     """
-    zero_prior = singleton.zero_prior
+    zero_prior = newcomer.zero_prior
     bound = 0.0
     for n in range(len(bounds)):
         best = 0.0
         share = 1.0  # of the levels that matter
-        linear, precision = gauss_of_row(n, singleton, scale)
-        if singleton.observed[n]:
+        linear, precision = gauss_of_row(n, newcomer, scale)
+        if precision > 0.0:
             share = bound_number(linear, precision, 1, target.n_levels) / (target.n_levels - 1)
             if linear > 0.0:
                 s = min(linear / precision, 1.0)
                 best = s * (linear - 0.5 * precision * s)
-        action_term = action_term_of_row(n, singleton, data, target)
+        action_term = action_term_of_row(n, newcomer, data, target)
         if action_term.power != 0.0:
             if action_term.total == 0.0:
                 gain = action_term.policy / action_term.at_zero
@@ -143,22 +140,22 @@ def bound_evidence(bounds, singleton, scale, data, target):
 
 
 @kernel
-def refine_evidence(bounds, bound, cells, singleton, scale, data, target, stop_below):
-    """The evidence: log likelihood ratio of a singleton with its substates summed out, from bounds on it.
+def refine_evidence(bounds, bound, cells, newcomer, scale, data, target, stop_below):
+    """The evidence: log likelihood ratio of a newcomer with its substates summed out, from bounds on it.
 
     Stops early once it is certain to be below `stop_below`; what is returned is then an upper bound. Rows are refined
     one after the other, first by a coarse sum with many levels in one cell, whose weight is bounded from above, then
     exactly. So the decision is exact.
     """
-    level_prior = (1.0 - singleton.zero_prior) / (target.n_levels - 1)
+    level_prior = (1.0 - newcomer.zero_prior) / (target.n_levels - 1)
     for width in (max(1, (target.n_levels - 1) // CELLS_FOR_BOUND), 1):
         for n in range(len(bounds)):
             if bound < stop_below:
                 return bound
-            action_term = action_term_of_row(n, singleton, data, target)
-            linear, precision = gauss_of_row(n, singleton, scale)
+            action_term = action_term_of_row(n, newcomer, data, target)
+            linear, precision = gauss_of_row(n, newcomer, scale)
             finer = log_sum_of_levels(
-                cells, linear, precision, target.n_levels, singleton.zero_prior, level_prior, action_term, width
+                cells, linear, precision, target.n_levels, newcomer.zero_prior, level_prior, action_term, width
             )
             bound += finer - bounds[n]
             bounds[n] = finer
@@ -168,23 +165,23 @@ def refine_evidence(bounds, bound, cells, singleton, scale, data, target, stop_b
 
 
 @kernel
-def is_evidence_below(bounds, cells, singleton, scale, data, target, limit):
-    """Whether the evidence of a singleton is below a limit."""
-    if least_evidence(singleton, scale, data, target) > limit:
+def is_evidence_below(bounds, cells, newcomer, scale, data, target, limit):
+    """Whether the evidence of a newcomer is below a limit."""
+    if least_evidence(newcomer, scale, data, target) > limit:
         return False
-    bound = bound_evidence(bounds, singleton, scale, data, target)
-    return refine_evidence(bounds, bound, cells, singleton, scale, data, target, limit) < limit
+    bound = bound_evidence(bounds, newcomer, scale, data, target)
+    return refine_evidence(bounds, bound, cells, newcomer, scale, data, target, limit) < limit
 
 
 @kernel
-def draw_column(rng, cells, column, singleton, scale, data, target):
-    """Draw the substates of a new singleton, given its sparsity."""
-    level_prior = (1.0 - singleton.zero_prior) / (target.n_levels - 1)
+def draw_column(rng, cells, column, newcomer, scale, data, target):
+    """Draw the substates of a newcomer, given its sparsity."""
+    level_prior = (1.0 - newcomer.zero_prior) / (target.n_levels - 1)
     for n in range(len(column)):
-        action_term = action_term_of_row(n, singleton, data, target)
-        linear, precision = gauss_of_row(n, singleton, scale)
+        action_term = action_term_of_row(n, newcomer, data, target)
+        linear, precision = gauss_of_row(n, newcomer, scale)
         level = draw_level(
-            rng, cells, linear, precision, target.n_levels, singleton.zero_prior, level_prior, action_term
+            rng, cells, linear, precision, target.n_levels, newcomer.zero_prior, level_prior, action_term
         )
         column[n] = level / (target.n_levels - 1)
 
@@ -238,20 +235,22 @@ def draw_feature_from_buffet(rng, n_dimensions, concentration, weight_scale, pos
 
 
 @kernel
-def draw_number_of_empty(rng, expected, room):
-    """Draw a Poisson number, given that it is at most `room`."""
+def draw_number_of_empty(rng, expected, least, room):
+    """Draw a Poisson number, given that it is at least `least` and at most `room`."""
     number = rng.poisson(expected)
-    if number <= room:
+    if least <= number <= room:
         return number
-    # another try may have little chance, so the number is drawn from the truncated sum
+    # another try may have little chance, so the number is drawn from the truncated sum; terms are relative to the first
     total = 0.0
     term = 1.0
-    for i in range(room + 1):
+    number = least
+    while number < room and term > 1e-18 * total:
         total += term
-        term *= expected / (i + 1)
-    left = rng.random() * total
+        number += 1
+        term *= expected / number
+    left = rng.random() * (total + term)
     term = 1.0
-    number = 0
+    number = least
     while number < room and left >= term:
         left -= term
         number += 1
@@ -275,7 +274,8 @@ def draw_empty_features(rng, substates, features, policies, state, target):
     log_all_zero = math.lgamma(a + n_rows) - math.lgamma(a) + math.lgamma(a + b) - math.lgamma(a + b + n_rows)
     n_dimensions = features.shape[1]
     expected = state.ibp_mass * expected_features_per_mass(state.ibp_concentration, n_dimensions)
-    for _ in range(draw_number_of_empty(rng, expected * math.exp(log_all_zero), target.max_features - len(features))):
+    least, room = max(target.min_features - len(features), 0), target.max_features - len(features)
+    for _ in range(draw_number_of_empty(rng, expected * math.exp(log_all_zero), least, room)):
         feature = draw_feature_from_buffet(
             rng, n_dimensions, state.ibp_concentration, state.weight_scale, target.positive
         )
@@ -288,16 +288,25 @@ def draw_empty_features(rng, substates, features, policies, state, target):
 
 
 @kernel
-def fill_residual(d, residual, observed, substates, features, data):
-    """Fill in the residual of dimension d after all features, and in which rows it is observed."""
+def fill_residual(d, residual, substates, features, data):
+    """Fill in the residual of dimension d after all features; zero where it is missing."""
     residual[:] = data.observations[:, d]
     for k in range(len(features)):
         if features[k, d] != 0.0:
             for n in range(len(residual)):
                 residual[n] -= substates[k, n] * features[k, d]
-    observed[:] = True
     for i in range(data.column_splits[d], data.column_splits[d + 1]):
-        observed[data.column_gaps[i]] = False
+        residual[data.column_gaps[i]] = 0.0
+
+
+@kernel
+def project_singleton(d, weight, residual, projections, squares, data):
+    """Fill in what the rows say about a feature that is active in dimension d alone."""
+    for n in range(len(residual)):
+        projections[n] = weight * residual[n]
+        squares[n] = weight * weight
+    for i in range(data.column_splits[d], data.column_splits[d + 1]):
+        squares[data.column_gaps[i]] = 0.0
 
 
 @kernel
@@ -320,7 +329,8 @@ def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, d
     n_births = 0
     n_deaths = 0
     residual = np.empty(n_rows)
-    observed = np.empty(n_rows, np.bool_)
+    projections = np.empty(n_rows)
+    squares = np.empty(n_rows)
     column = np.empty(n_rows)
     contributions = np.zeros(n_rows)
     totals = np.zeros(n_rows)
@@ -352,27 +362,30 @@ def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, d
             n_singletons += n_active[k] == 1 and features[k, d] != 0.0
         log_uniform = -rng.standard_exponential()
         is_birth = rng.random() < 0.5
-        if (n_singletons == 0 and not is_birth) or (is_birth and len(features) >= target.max_features):
+        if is_birth and len(features) >= target.max_features:
             continue
-        fill_residual(d, residual, observed, substates, features, data)
+        if not is_birth and (n_singletons == 0 or len(features) <= target.min_features):
+            continue
+        fill_residual(d, residual, substates, features, data)
         if is_birth:
             weight = draw_weight(rng, weight_scale, target.positive)
             zero_prior = draw_sparsity(rng, target.sparsity_zero, target.sparsity_nonzero)
             policy = draw_policy_from_prior(rng, policies, state.policy_concentration, state.policy_scale, target)
             vote = center_logs(policy) if votes.is_product else policy
-            singleton = Singleton(weight, zero_prior, policy, residual, observed, contributions, totals)
+            project_singleton(d, weight, residual, projections, squares, data)
+            newcomer = Newcomer(zero_prior, policy, projections, squares, contributions, totals)
             needed = log_uniform - math.log(birth_rate / (n_singletons + 1))
-            bound = bound_evidence(bounds, singleton, scale, data, target)
+            bound = bound_evidence(bounds, newcomer, scale, data, target)
             if decides:
                 if bound + bound_gain(tallies, vote, votes, data, target, expected, lacks) < needed:
                     continue
                 # the column comes first: what its actions lose mostly rejects it before anything has to be summed
-                draw_column(rng, cells, column, singleton, scale, data, target)
+                draw_column(rng, cells, column, newcomer, scale, data, target)
                 needed -= log_gain_of_column(tallies, column, vote, votes, data, target)
-            if refine_evidence(bounds, bound, cells, singleton, scale, data, target, needed) < needed:
+            if refine_evidence(bounds, bound, cells, newcomer, scale, data, target, needed) < needed:
                 continue
             if not decides:
-                draw_column(rng, cells, column, singleton, scale, data, target)
+                draw_column(rng, cells, column, newcomer, scale, data, target)
             newborn = np.zeros(n_dimensions)
             newborn[d] = weight
             place = int(rng.random() * (len(features) + 1))
@@ -399,10 +412,11 @@ def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, d
             if decides:
                 others = tally_rows(substates, dying, votes)
                 allowed -= log_gain_of_column(others, substates[dying], votes.of_features[dying], votes, data, target)
-            singleton = Singleton(
-                features[dying, d], zero_prior, policies[dying].copy(), residual, observed, contributions, totals
-            )
-            if is_evidence_below(bounds, cells, singleton, scale, data, target, allowed):
+            for i in range(data.column_splits[d], data.column_splits[d + 1]):
+                residual[data.column_gaps[i]] = 0.0
+            project_singleton(d, features[dying, d], residual, projections, squares, data)
+            newcomer = Newcomer(zero_prior, policies[dying].copy(), projections, squares, contributions, totals)
+            if is_evidence_below(bounds, cells, newcomer, scale, data, target, allowed):
                 features = remove_row(features, dying)
                 substates = remove_row(substates, dying)
                 policies = remove_row(policies, dying)

@@ -12,19 +12,24 @@ from whyact.simulation import draw_policies_from_prior, draw_substates_from_prio
 
 
 def start_from_prior(rng: np.random.Generator, data: Demonstrations, target: Target, priors: Priors) -> State:
-    """Start as the paper does: one feature, everything drawn from the prior.
+    """Start as the paper does: one feature, everything drawn from the prior; as many as there must be, if that is more.
 
-    The feature is active everywhere, because a single entry drawn from the buffet hardly ever survives.
+    They are active everywhere, because a single entry drawn from the buffet hardly ever survives.
     """
     n_rows, n_dimensions = data.observations.shape
+    n_features = max(1, target.min_features)
     values = "positive" if target.positive else "real"
     hyper = simulate(rng, 1, 1, 2, priors=priors, feature_values=values, features=np.ones((1, 1))).state
-    weights = rng.exponential(size=(1, n_dimensions)) if target.positive else rng.standard_normal((1, n_dimensions))
+    weights = (
+        rng.exponential(size=(n_features, n_dimensions))
+        if target.positive
+        else rng.standard_normal((n_features, n_dimensions))
+    )
     scale = hyper.weight_scale if target.positive else np.sqrt(hyper.weight_scale)
     state = hyper._replace(
         features=scale * weights,
-        substates=draw_substates_from_prior(rng, 1, n_rows, target.n_levels, priors.sparsity),
-        policies=draw_policies_from_prior(rng, 1, target.n_actions, hyper.policy_concentration),
+        substates=draw_substates_from_prior(rng, n_features, n_rows, target.n_levels, priors.sparsity),
+        policies=draw_policies_from_prior(rng, n_features, target.n_actions, hyper.policy_concentration),
     )
     return start_combining(state, target)
 
@@ -54,7 +59,9 @@ def merge(
     target: Target,
     between_kernels: Callable[[], None],
 ) -> State:
-    """Merge features that say the same."""
+    """Merge features that say the same, unless their number is given."""
+    if target.min_features:
+        return state
     return merge_features(rng, state, data, target, run, log_joint, between_kernels)
 
 

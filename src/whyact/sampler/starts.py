@@ -21,6 +21,8 @@ def start_from_rows(rng: np.random.Generator, data: Demonstrations, target: Targ
     from sklearn.cluster import KMeans  # slow to import, and seldom needed
 
     state = start_from_prior(rng, data, target, priors)
+    if target.min_features:  # centres may be fewer
+        return state
     observations = data.observations
     n_rows = len(observations)
     wanted = N_FEATURES if target.max_features == UNLIMITED else target.max_features
