@@ -608,8 +608,8 @@ class Posterior:
             return growing
         if self.counts.sum() == 1:
             return (
-                "All that is shown is of a single chain; more of them (n_chains, or --n-chains on the command line) would "
-                "tell if others end there."
+                "All that is shown is of a single chain; more of them (n_chains, or --n-chains on the command line) "
+                "would tell if others end there."
             )
         advice = []
         if self.share_in_common < self._least_in_common:

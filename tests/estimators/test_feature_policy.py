@@ -20,7 +20,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.support.plain import PLAIN
-from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier, Priors, simulate
+from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier, Priors, load, simulate
 from whyact.simulation import simulate_data
 
 QUICK = {**PLAIN, "n_burn_in": 30, "n_draws": 20, "thin": 2, "n_chains": 1, "random_state": 0}
@@ -511,3 +511,22 @@ def test_scaled_columns_are_what_a_scaler_before_would_make(demo):
     assert np.allclose(made_up, scaler.inverse_transform(before.inverse_transform(before.substates_)))
     again = scaled.set_params(scale_columns=False).fit(X[:80], y[:80])
     assert not hasattr(again, "column_range_")
+
+
+@pytest.mark.parametrize("start", ["prior", "rows"])
+def test_the_number_of_features_can_be_given(demo, start, tmp_path):
+    model = FeaturePolicyClassifier(
+        n_components=3, n_burn_in=60, n_draws=30, n_chains=2, start=start, combination="mixture", random_state=0
+    ).fit(demo.X[:60], demo.y[:60])
+    assert model.n_components_ == len(model.components_) == 3
+    assert set(model.posterior_.n_features_probabilities) == {3}
+    model.save(tmp_path / "model.nc")
+    loaded = load(tmp_path / "model.nc")
+    assert np.array_equal(loaded.predict_proba(demo.X[60:]), model.predict_proba(demo.X[60:]))
+    loaded.set_params(warm_start=True, n_draws=40).fit(demo.X[:60], demo.y[:60])
+    assert set(loaded.posterior_.n_features_probabilities) == {3}
+
+
+def test_a_number_of_features_and_a_limit_contradict_each_other(demo):
+    with pytest.raises(ValueError, match="n_components fixes the number of features, so max_features must be None"):
+        FeaturePolicyClassifier(n_components=3, max_features=5).fit(demo.X, demo.y)

@@ -114,7 +114,7 @@ def test_the_table_of_the_published_algorithm_chooses_it(write, sampler):
         ("thin = 0", "thin must be a whole number of at least 1, not 0"),
         ("unit = 0", "unit must be a finite number above 0 or 'auto', not 0"),
         ("random_state = -1", "random_state must be a whole number from 0 to 4294967295, not -1"),
-        ("start = 1", "start must be 'prior' or 'rows', not 1"),
+        ("start = 1", "start must be 'auto' or 'prior' or 'rows', not 1"),
         ("random_state = '1'", "random_state must be a whole number"),
         ("columns = 'x'", "columns must be a list of strings, not 'x'"),
         ("columns = ['x', 1]", "columns must be a list of strings"),

@@ -9,6 +9,7 @@ import pytest
 from tests.support.geweke import N_QUANTITIES, QUANTITIES, find_unused, measure, redraw_data, run_geweke
 from whyact.model import State
 from whyact.sampler.sweep import run_sweeps
+from whyact.sampler.whole_features import draw_whole_features
 
 pytestmark = pytest.mark.long
 
@@ -27,6 +28,7 @@ Z_LIMIT = 4.5
         {"n_levels": 100},
         {"silent": True},  # how the features of each action are learned in `PerActionFeaturesClassifier`
         {"noise": 0.3, "missing": True},
+        {"min_features": 2, "max_features": 2},
         {"decisiveness": 5.0},
         {"decisiveness": 0.5, "missing": True, "max_features": 2},
         {"decisiveness": "drawn", "missing": True},
@@ -35,7 +37,8 @@ Z_LIMIT = 4.5
         {"combination": "product", "missing": True, "masked": True, "max_features": 2, "feature_values": "real"},
     ],
     ids=[
-        "positive", "real", "missing", "binary", "cells", "no actions", "noise held", "decisive",
+        "positive", "real", "missing", "binary", "cells", "no actions", "noise held", "number of features given",
+        "decisive",
         "undecided, two features", "decisiveness learned",
         "some actions not available", "product", "product of two, some not available",
     ],
@@ -109,9 +112,35 @@ def run_chain_with_overconfident_noise(rng, state, data, target, n_steps, thin):
     return drawn
 
 
+@numba.njit
+def run_chain_with_too_many_births(rng, state, data, target, n_steps, thin):
+    """Births of whole features that take the mass for twice what it is."""
+    drawn = np.empty((n_steps, N_QUANTITIES))
+    observation_weights = np.array([target.observation_weight])
+    for i in range(n_steps):
+        state = run_sweeps(rng, state, observation_weights, data, target)[0]
+        wrong = State(
+            state.substates, state.features, state.policies, state.noise_variance, state.noise_shape, state.noise_rate,
+            state.weight_scale, 2.0 * state.ibp_mass, state.ibp_concentration, state.policy_concentration,
+            state.policy_scale, state.decisiveness, state.base_policy,
+        )  # fmt: skip
+        substates, features, policies, _ = draw_whole_features(
+            rng, state.substates, state.features, state.policies, 1.0 / state.noise_variance, wrong, data, target
+        )
+        state = State(
+            substates, features, policies, state.noise_variance, state.noise_shape, state.noise_rate,
+            state.weight_scale, state.ibp_mass, state.ibp_concentration, state.policy_concentration, state.policy_scale,
+            state.decisiveness, state.base_policy,
+        )  # fmt: skip
+        data = redraw_data(rng, state, data, target)
+        drawn[i] = measure(state)
+    return drawn
+
+
 @pytest.mark.parametrize(
     ("wrong_chain", "quantities"),
     [
+        (run_chain_with_too_many_births, {"n_features", "ibp_mass"}),
         (run_chain_with_the_papers_weight_scale, {"weight_scale"}),
         (run_chain_with_sorted_features, {"n_features", "n_active", "weight_sum", "ibp_mass"}),
         (run_chain_with_overconfident_noise, {"noise_variance"}),

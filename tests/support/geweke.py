@@ -171,7 +171,7 @@ def make_small_model(feature_values="positive", missing=False, silent=False, mas
     def draw_prior(rng):
         while True:
             simulation = simulate(rng, **size, priors=priors, feature_values=feature_values, **given)
-            if len(simulation.state.features) <= target.max_features:
+            if target.min_features <= len(simulation.state.features) <= target.max_features:
                 return simulation
 
     def start(rng):

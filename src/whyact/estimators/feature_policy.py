@@ -57,8 +57,9 @@ from whyact.storage.model_file import write_model
 LENGTH_AS_PUBLISHED = {"n_burn_in": 5000, "n_draws": 5000, "n_chains": 1}
 
 # Options that the published algorithm does not have, with the values that it can live with.
-EXACT_ONLY = {"n_components": (None,), "max_features": (None,), "start": ("auto", "prior"), "combination": ("auto", "mixture"),
-              "decisiveness": ("auto", 1.0), "tolerance": ("auto", "free", None)}  # fmt: skip
+EXACT_ONLY = {"n_components": (None,), "max_features": (None,), "start": ("auto", "prior"),
+              "combination": ("auto", "mixture"), "decisiveness": ("auto", 1.0),
+              "tolerance": ("auto", "free", None)}  # fmt: skip
 
 
 class FeaturePolicyClassifier(FeatureLearner):

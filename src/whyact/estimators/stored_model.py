@@ -9,8 +9,8 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 
 from whyact.errors import DamagedFileError, ModelFileError
 from whyact.estimators.feature_policy import (
-    find_bounds,
     FeaturePolicyClassifier,
+    find_bounds,
     find_priors,
     find_published,
     find_sampled_decisiveness,

@@ -274,7 +274,7 @@ def log_ratio_of_policy(policy, guide, state, target):
 
 @kernel
 def log_bayes_factor(linear, precision, weight_scale, positive):
-    """Log of the integral of exp(linear w - precision w^2 / 2) p(w): what an active entry gains over an inactive one."""
+    """Log of the integral of exp(linear w - precision w^2 / 2) p(w): what an active entry gains over none."""
     if positive:
         if precision <= 0.0:
             return 0.0
@@ -466,7 +466,7 @@ def bury(rng, parts, residual, most, scale, state, data, target):
 
 @kernel
 def draw_whole_features(rng, substates, features, policies, scale, state, data, target):
-    """Try one birth, death, split, merge or replacement; return substates, features, policies, and how K has changed."""
+    """Try one birth, death, split, merge or replacement; return substates, features, policies, and the change of K."""
     kind = rng.random()
     if kind < 0.25:
         n_deaths, n_births = 0, 1
