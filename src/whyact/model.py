@@ -142,6 +142,7 @@ class Target(NamedTuple):
     max_features: int  # and at most this many
     positive: bool  # exponential weights, else Gaussian
     n_birth_tries: int  # per sweep
+    n_whole_moves: int  # of whole features or their size, per sweep
     noise_shape_shape: float
     noise_shape_rate: float
     noise_rate_shape: float
@@ -220,6 +221,7 @@ def make_target(
     max_features: int | None = None,
     feature_values: str = "positive",
     n_birth_tries: int | None = None,
+    n_whole_moves: int = 1,
 ) -> Target:
     """Flatten the options and the hyperpriors.
 
@@ -240,6 +242,7 @@ def make_target(
         max_features=UNLIMITED if max_features is None else int(max_features),
         positive=feature_values == "positive",
         n_birth_tries=int(n_birth_tries),
+        n_whole_moves=int(n_whole_moves),
         noise_shape_shape=priors.noise_shape[0],
         noise_shape_rate=priors.noise_shape[1],
         noise_rate_shape=priors.noise_rate[0],

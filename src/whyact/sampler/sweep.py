@@ -21,7 +21,7 @@ from whyact.sampler.rescaling import draw_size
 from whyact.sampler.substates import draw_substates
 from whyact.sampler.whole_features import draw_whole_features
 
-# Moves of a whole feature cost about as much as a tenth of a sweep each, so a sweep has one: which one is drawn.
+# One in two changes which features there are, the others the size of one.
 SHARE_OF_WHOLE_MOVES = 0.5
 
 
@@ -80,14 +80,15 @@ def run_sweeps(rng, state, observation_weights, data, target):
         substates, features, policies, n_births, n_deaths = draw_births_and_deaths(
             rng, substates, features, scale, birth_rate, state, data, target
         )
-        if rng.random() < SHARE_OF_WHOLE_MOVES:
-            substates, features, policies, change = draw_whole_features(
-                rng, substates, features, policies, scale, state, data, target
-            )
-            n_births += max(change, 0)
-            n_deaths += max(-change, 0)
-        else:
-            draw_size(rng, substates, features, policies, scale, state, data, target)
+        for _ in range(target.n_whole_moves):
+            if rng.random() < SHARE_OF_WHOLE_MOVES:
+                substates, features, policies, change = draw_whole_features(
+                    rng, substates, features, policies, scale, state, data, target
+                )
+                n_births += max(change, 0)
+                n_deaths += max(-change, 0)
+            else:
+                draw_size(rng, substates, features, policies, scale, state, data, target)
         substates, features, policies = draw_empty_features(rng, substates, features, policies, state, target)
         policies, base_policy, policy_concentration, policy_scale, decisiveness, log_action_likelihood = (
             draw_all_policies(rng, substates, policies, state, data, target)
