@@ -3,9 +3,9 @@
     python benchmarks/moves.py --problems paper,iris,wine --n-chains 4
 
 "paper" is a data set of the paper's design (K = 9, 15 dB) under the mixture; the others are tables of
-`experiments.decisions`, under the product, with the noise held at a tolerance. Each chain has the usual burn-in and then
-`--n-sweeps` sweeps, of which every tenth is kept. Given are effective draws within the chains, summed and divided by the
-seconds of the process, and R-hat over the chains, of the number of features and of the sum of all substates.
+`experiments.decisions`, under the product, with the noise held at a tolerance. Each chain has the usual burn-in and
+then `--n-sweeps` sweeps, of which every tenth is kept. Given are effective draws within the chains, summed and divided
+by the seconds of the process, and R-hat over the chains, of the number of features and of the sum of all substates.
 """
 
 import argparse

@@ -173,10 +173,12 @@ TABLE = (
         "priors", list[str], "Table 1 of the paper", "A hyperprior, such as ibp_mass=1,10; repeatable.", MODEL,
         parse_priors, flag="--prior", metavar="NAME=A,B",
     ),
-    FitOption("n_burn_in", int, "1500", "Sweeps of each chain before the first draw.", SAMPLING),
-    FitOption("n_draws", int, "1500", "Sweeps of each chain after the burn-in.", SAMPLING),
+    FitOption(
+        "n_burn_in", int, "1500", "Sweeps of each chain before its first draw; 100 if it starts from rows.", SAMPLING
+    ),
+    FitOption("n_draws", int, "1500", "Sweeps of each chain after the burn-in; 100 if it starts from rows.", SAMPLING),
     FitOption("thin", int, "5", "Keep every thin-th sweep after the burn-in.", SAMPLING),
-    FitOption("n_chains", int, "4", "Independent chains.", SAMPLING),
+    FitOption("n_chains", int, "4", "Independent chains; 8 if they start from rows.", SAMPLING),
     FitOption(
         "start", str, "auto", "Where chains start; auto: from rows, if there are 300 columns or more.", SAMPLING,
         metavar="auto|prior|rows",

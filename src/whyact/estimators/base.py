@@ -154,7 +154,7 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
         self, given: CheckedInput, checkpoint: "Path | str | None", every: float, X: Any = None, y: Any = None
     ) -> Self:
         """Learn from checked input; X and y are only shown to callbacks."""
-        length = self._find_length()
+        length = self._find_length(given.observations.shape[1])
         entropy = check_random_state(self.random_state).randint(0, 2**31, size=N_ENTROPY).tolist()
         scaling = self._make_scaling(given.observations)
         observations = scaling.scale_columns(given.observations)
@@ -188,16 +188,16 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
         """What is learned once the chains have ended."""
         return result
 
-    def _default_length(self) -> dict[str, int]:
+    def _default_length(self, n_columns: int) -> dict[str, int]:
         return LENGTH
 
-    def _find_length(self) -> "RunLength":
+    def _find_length(self, n_columns: int) -> "RunLength":
         """Sweeps and chains, as given or by default."""
         from whyact.sampler.run import RunLength  # numba is imported at the first fit, not with the package
 
         length = {
             name: getattr(self, name) if getattr(self, name) is not None else default
-            for name, default in self._default_length().items()
+            for name, default in self._default_length(n_columns).items()
         }
         if length["n_draws"] < self.thin:
             raise ValueError(f"n_draws={length['n_draws']} must be at least thin={self.thin}, or no draw is kept.")

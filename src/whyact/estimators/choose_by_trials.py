@@ -31,7 +31,7 @@ from whyact.fit_result import ToleranceTrial
 from whyact.model import COMBINATIONS
 from whyact.prediction import ProductPredictor
 from whyact.progress import open_bar
-from whyact.scaling import Scaling
+from whyact.scaling import Scaling, find_width
 
 N_PARTS = 4
 N_KEPT = 15  # draws of a trial
@@ -79,13 +79,14 @@ def choose_by_trials(
     combinations : tuple of str
         The usual one comes first; only one if it was given.
     tolerances : tuple of float
-        In rising order, shares of the range of scaled columns; none if it is not to be chosen.
+        In rising order, shares of the range of the widest column; none if it is not to be chosen.
 
     Returns
     -------
     Choice
     """
-    usual = tolerances[0] if tolerances else scaling.noise
+    width = find_width(given.observations)
+    usual = tolerances[0] * width if tolerances else scaling.noise
     nothing = Choice(combinations[0], None, usual)
     if len(combinations) == 1 and len(tolerances) < 2:
         return nothing
@@ -117,8 +118,8 @@ def choose_by_trials(
         scores = {name: float(log.mean()) for name, log in first.logs.items()} if len(combinations) > 1 else None
         if len(tolerances) < 2:
             return Choice(combination, scores, usual)
-        trials, chosen = choose_tolerance(try_out, combination, tolerances)
-    return Choice(combination, scores, chosen, trials)
+        trials, chosen = choose_tolerance(lambda tolerance: try_out(tolerance * width), combination, tolerances)
+    return Choice(combination, scores, chosen * width, trials)
 
 
 def run_trials(
@@ -128,7 +129,8 @@ def run_trials(
     parts = deal_out(given.actions, N_PARTS)
     short = clone(estimator).set_params(
         combination="mixture", priors=estimator._find_priors(scaling), unit=scaling.unit, scale_columns=False,
-        tolerance=None, n_jobs=None, random_state=0, verbose=0, warm_start=False, **find_length(estimator),
+        tolerance=None, n_jobs=None, random_state=0, verbose=0, warm_start=False,
+        **find_length(estimator, given.observations.shape[1]),
     )  # fmt: skip
     tasks = [joblib.delayed(score_part)(short, given, parts == part) for part in range(n_trials)]
     # as for the chains: with other options joblib would start new processes for them, which all load the kernels
@@ -171,12 +173,12 @@ def find_standard_error(values: np.ndarray) -> float:
     return float(values.std() / np.sqrt(len(values)))
 
 
-def find_length(estimator: Any) -> dict[str, int]:
+def find_length(estimator: Any, n_columns: int) -> dict[str, int]:
     """Parameters of a trial's chain: by default 480 + 120 sweeps.
 
     They do not depend on `n_draws`: whoever draws more later must come to the same choice.
     """
-    length = estimator._find_length()
+    length = estimator._find_length(n_columns)
     n_sweeps = SHARE_OF_SWEEPS * length.n_chains * 2 * length.n_burn_in / N_PARTS
     thin = max(1, round((1 - SHARE_OF_BURN_IN) * n_sweeps / N_KEPT))
     return {

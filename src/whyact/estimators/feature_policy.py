@@ -54,6 +54,8 @@ from whyact.scaling import (
 from whyact.storage.model_file import write_model
 
 # The paper runs 10,000 sweeps (Table 1) and mentions neither a burn-in nor chains.
+# Chains that start from rows do not mix, so many short ones say more than a few long ones.
+LENGTH_FROM_ROWS = {"n_burn_in": 100, "n_draws": 100, "n_chains": 8}
 LENGTH_AS_PUBLISHED = {"n_burn_in": 5000, "n_draws": 5000, "n_chains": 1}
 
 # Options that the published algorithm does not have, with the values that it can live with.
@@ -72,16 +74,19 @@ class FeaturePolicyClassifier(FeatureLearner):
     Parameters
     ----------
     n_burn_in : int or None, default=None
-        Sweeps of each chain before the first draw; None means 1500 (5000 as published). With the exact sampler the
+        Sweeps of each chain before the first draw; None means 1500 (100 if it starts from rows, 5000 as published).
+        With the exact sampler the
         observations' weight rises from 2% to its value during the first two thirds, so that chains do not freeze in a
         poor mode; a burn-in of 300 sweeps or more merges redundant features three times, with sweeps that do not
         count.
     n_draws : int or None, default=None
-        Sweeps of each chain after the burn-in, of which every `thin`-th is kept; None means 1500 (5000 as published).
+        Sweeps of each chain after the burn-in, of which every `thin`-th is kept; None means 1500 (100 if it starts from
+        rows, 5000 as published).
     thin : int, default=5
         Keep every thin-th sweep: n_draws // thin draws per chain.
     n_chains : int or None, default=None
-        Independent chains; None means 4 (1 as published). At least two are needed to check that they agree.
+        Independent chains; None means 4 (8 if they start from rows, 1 as published). At least two are needed to check
+        that they agree.
     priors : Priors or None, default=None
         The hyperpriors; None means `Priors()`, Table 1 of the paper.
     n_levels : int, default=100
@@ -148,9 +153,9 @@ class FeaturePolicyClassifier(FeatureLearner):
         What need not be explained, as a share of a column's range (of the widest one, if columns are not scaled): the
         noise is held there. It decides how many features there are.
 
-        - "auto": for scaled columns, unless `priors` are given, 5%, or 10% or 20% where hidden actions are surely
-          predicted as well with it; never below what rounded values and the grid of the substates can carry.
-          Otherwise the noise is free.
+        - "auto": for scaled columns, and for 300 columns or more with an `observation_weight` of one, unless `priors`
+          are given: 5%, or 10% or 20% where hidden actions are surely predicted as well with it; never below what
+          rounded values and the grid of the substates can carry. Otherwise the noise is free.
         - "free" or None: the noise is free, as in the paper.
     sampler : {"exact", "as-published"} or AsPublished, default="exact"
         - "exact": every step leaves the posterior invariant; annealed burn-in.
@@ -337,7 +342,10 @@ class FeaturePolicyClassifier(FeatureLearner):
             return 0.0
         if self.tolerance != "auto":
             return float(self.tolerance) * find_width(scaling.scale_columns(X))
-        return USUAL_TOLERANCE if scaling.column_range is not None and self.priors is None else 0.0
+        # the residual of pictures and scans is never white, so with free noise features would only grow in number
+        is_scan = X.shape[1] >= MANY_COLUMNS and self.observation_weight == 1.0
+        is_held = self.priors is None and (scaling.column_range is not None or is_scan)
+        return USUAL_TOLERANCE * find_width(scaling.scale_columns(X)) if is_held else 0.0
 
     @with_callbacks  # type: ignore[untyped-decorator]  # sklearn has no types
     def fit(
@@ -554,8 +562,10 @@ class FeaturePolicyClassifier(FeatureLearner):
             return "joint"
         return "consensus" if self.n_components is None else "modal"
 
-    def _default_length(self) -> dict[str, int]:
-        return LENGTH_AS_PUBLISHED if self._find_published() else super()._default_length()
+    def _default_length(self, n_columns: int) -> dict[str, int]:
+        if self._find_published():
+            return LENGTH_AS_PUBLISHED
+        return LENGTH_FROM_ROWS if find_start(self.start, n_columns) == "rows" else super()._default_length(n_columns)
 
     def _find_published(self) -> AsPublished | None:
         """Settings of the published algorithm, or None for the exact sampler."""
