@@ -1,7 +1,7 @@
 """Predictions with weights of the chains by stacking, against all chains alike.
 
     python benchmarks/stacking.py
-    python benchmarks/stacking.py --versions ours-mixture,ours-product --seeds 20,21,22 --burn-in 60 --draws 300
+    python benchmarks/stacking.py --seeds 20,21,22 --burn-in 60 --draws 300
 
 Log score on rows held out of the decisions study's tables, one split for each seed, the same chains for all. The second
 command stops the burn-in so early that chains end in different modes. At the end also: what other pseudo-counts of the
@@ -24,7 +24,6 @@ from experiments.decisions.splits import Split
 from experiments.decisions.study import ALL, Design, make_lesson
 from whyact import FeaturePolicyClassifier
 from whyact.comparison.scoring import score
-from whyact.cut_decisiveness import N_DRAWS
 from whyact.cut_policies import spread_out
 from whyact.prediction import N_KEPT, Predictor, ProductPredictor
 from whyact.stacking import PSEUDO_COUNT, SURELY, weigh_chains
@@ -44,8 +43,7 @@ def weigh_alike(model: FeaturePolicyClassifier) -> Predictor:
     """What would predict if all chains had the same weight."""
     result = replace(model._result, chain_weights=None)
     predictor = model._make_predictor(replace(result, cut=None), model._summarise(result))
-    if not isinstance(predictor, ProductPredictor):
-        return predictor
+    assert isinstance(predictor, ProductPredictor)
     return predictor.learn(result.observations, result.actions, result.available)
 
 
@@ -54,12 +52,8 @@ def find_weights(model: FeaturePolicyClassifier) -> dict[str, np.ndarray]:
     result = replace(model._result, chain_weights=None, cut=None)
     rows = result.observations, result.actions, result.available
     posterior = model._summarise(result)
-    if model.combination_ == "product":
-        product = model._make_predictor(result, posterior)
-        draws, probabilities = product.chains_of_draws, product.hold_out(*rows).probabilities
-    else:
-        mixture = Predictor(posterior, result.target, N_DRAWS, result.prediction_seed)
-        draws, probabilities = mixture.chains_of_draws, mixture.judge_mixtures(*rows)
+    product = model._make_predictor(result, posterior)
+    draws, probabilities = product.chains_of_draws, product.hold_out(*rows).probabilities
     chains = draws[spread_out(len(draws), len(probabilities))]
     return {name: weigh_chains(probabilities, chains, posterior.n_chains, *way) for name, way in WAYS.items()}
 
@@ -84,7 +78,7 @@ def main() -> None:
     """Print both for each fit, and the mean differences with their standard errors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", default="iris,wine,modechoice,cartpole,anes96")
-    parser.add_argument("--versions", default="ours")
+    parser.add_argument("--versions", default="ours-product")
     parser.add_argument("--seeds", default="8,9")
     parser.add_argument("--burn-in", type=int)
     parser.add_argument("--draws", type=int)

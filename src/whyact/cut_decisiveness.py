@@ -10,8 +10,6 @@ draws:
 
     log p(tau) + sum_n log mean over draws and rounds of  m_n(u_n)^tau / sum_v m_n(v)^tau.
 
-What each draw says of the actions also tells how much its chain should count (`stacking.py`).
-
 By the same measure it is chosen how loudly features speak: by their substates alone, or as parts of a whole
 (`strengths.py`).
 """
@@ -35,11 +33,10 @@ SMALLEST = 1e-300
 
 
 class Decisiveness(NamedTuple):
-    """The most probable tau, and what it was chosen by."""
+    """The most probable tau, and the log density there, up to a constant."""
 
     value: float
-    log_density: float  # there, up to a constant
-    probabilities: np.ndarray  # of the actions with it, by each draw, averaged over the rounds, (draws, N)
+    log_density: float
 
 
 def log_mixtures(substates: np.ndarray, votes: np.ndarray, splits: np.ndarray) -> np.ndarray:
@@ -73,33 +70,18 @@ def find_decisiveness(
     -------
     Decisiveness
     """
-    masked = mask(logs, available)
-
-    def lose(log_tau: float) -> float:
-        own = log_probabilities_of_actions(masked, actions, np.exp(log_tau))
-        averaged = logsumexp(own, axis=(1, 2)) - np.log(own[0].size)
-        return float(rate * np.exp(log_tau) - (shape - 1) * log_tau - averaged.sum())
-
-    found = minimize_scalar(lose, bounds=np.log(RANGE), method="bounded", options={"xatol": PRECISION})
-    tau = float(np.exp(found.x))
-    return Decisiveness(tau, -float(found.fun), average_rounds(masked, actions, tau))
-
-
-def mask(logs: np.ndarray, available: np.ndarray) -> np.ndarray:
-    """Logs of mixtures (N, rounds, draws, U) where actions are available (N, U), the largest brought to zero."""
     masked = np.where(available[:, None, None, :], logs, -np.inf)
     masked -= masked.max(axis=3, keepdims=True)
-    return masked
+    rows = np.arange(len(actions))
 
+    def lose(log_tau: float) -> float:
+        tau = np.exp(log_tau)
+        own = log_softmax(tau * masked, axis=3)[rows, :, :, actions]
+        averaged = logsumexp(own, axis=(1, 2)) - np.log(own[0].size)
+        return float(rate * tau - (shape - 1) * log_tau - averaged.sum())
 
-def log_probabilities_of_actions(masked: np.ndarray, actions: np.ndarray, tau: float | np.ndarray) -> np.ndarray:
-    """Log probability of each action (N, rounds, draws) with this tau, or one of each draw (draws, 1)."""
-    return log_softmax(tau * masked, axis=3)[np.arange(len(actions)), :, :, actions]
-
-
-def average_rounds(masked: np.ndarray, actions: np.ndarray, tau: float | np.ndarray) -> np.ndarray:
-    """Probability of each action by each draw, (draws, N)."""
-    return np.exp(log_probabilities_of_actions(masked, actions, tau)).mean(axis=1).T
+    found = minimize_scalar(lose, bounds=np.log(RANGE), method="bounded", options={"xatol": PRECISION})
+    return Decisiveness(float(np.exp(found.x)), -float(found.fun))
 
 
 def learn_decisiveness(
@@ -133,44 +115,14 @@ def learn_decisiveness(
     list of Decisiveness
         One for each candidate.
     """
-    logs, actions, there = mix_demonstrations(show, candidates, splits, actions, available)
-    return [find_decisiveness(of_candidate, actions, there, shape, rate) for of_candidate in logs]
-
-
-def judge_mixtures(
-    show: Callable[[np.ndarray], np.ndarray],
-    votes: np.ndarray,
-    splits: np.ndarray,
-    decisiveness: np.ndarray,
-    actions: np.ndarray,
-    available: np.ndarray | None,
-) -> np.ndarray:
-    """Probability of the actions of demonstrations by each draw with its own decisiveness (draws,), (draws, N).
-
-    The other arguments are those of `learn_decisiveness`.
-    """
-    (logs,), actions, there = mix_demonstrations(show, [votes], splits, actions, available)
-    return average_rounds(mask(logs, there), actions, decisiveness[:, None])
-
-
-def mix_demonstrations(
-    show: Callable[[np.ndarray], np.ndarray],
-    candidates: list[np.ndarray],
-    splits: np.ndarray,
-    actions: np.ndarray,
-    available: np.ndarray | None,
-) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """Logs of the mixtures of some demonstrations with a known action, for each way to vote.
-
-    With the actions of these rows (N,), and which are available (N, U).
-    """
     known = np.nonzero(actions >= 0)[0]
     rows = known[spread_out(len(known), N_ROWS)]
     blocks = np.array_split(rows, -(-len(rows) // ROWS_AT_ONCE))
     everything = np.ones((len(rows), candidates[0].shape[1]), bool)
+    there = everything if available is None else available[rows]
 
     def mix(substates: np.ndarray) -> list[np.ndarray]:
         return [log_mixtures(substates, votes, splits) for votes in candidates]
 
     logs = [np.concatenate(parts) for parts in zip(*(mix(show(block)) for block in blocks), strict=True)]
-    return logs, actions[rows], everything if available is None else available[rows]
+    return [find_decisiveness(of_candidate, actions[rows], there, shape, rate) for of_candidate in logs]

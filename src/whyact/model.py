@@ -221,7 +221,7 @@ def make_target(
     max_features: int | None = None,
     feature_values: str = "positive",
     n_birth_tries: int | None = None,
-    n_whole_moves: int = 1,
+    n_whole_moves: int = 0,
 ) -> Target:
     """Flatten the options and the hyperpriors.
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
-from whyact.cut_decisiveness import Decisiveness, judge_mixtures, learn_decisiveness
+from whyact.cut_decisiveness import Decisiveness, learn_decisiveness
 from whyact.cut_policies import (
     N_DRAWS_FOR_SCALE,
     CutPolicies,
@@ -190,11 +190,6 @@ class Predictor:
             if is_asked and first < last
         ]
 
-    def weigh_chains(self, probabilities: np.ndarray) -> np.ndarray:
-        """Weights of the chains, by how probable some of `many_draws`, evenly spread, find actions, (draws, N)."""
-        chains = self.chains_of_draws
-        return weigh_chains(probabilities, chains[spread_out(len(chains), len(probabilities))], self.posterior.n_chains)
-
     @cached_property
     def labels(self) -> np.ndarray:
         """Which feature of the chosen draw each row of `many_draws.features` is, -1 for none, (sum of K,)."""
@@ -303,20 +298,6 @@ class Predictor:
             self.target.decisiveness_rate,
         )
         return plain, as_parts
-
-    def judge_mixtures(
-        self, observations: np.ndarray, actions: np.ndarray, available: np.ndarray | None, n_jobs: int | None = None
-    ) -> np.ndarray:
-        """How probable each draw of a mixture, as it was sampled, finds the actions of these rows, (draws, N)."""
-        draws = self.many_draws
-        return judge_mixtures(
-            lambda rows: self.record(observations[rows], n_jobs=n_jobs)[1].substates,
-            draws.voices.policies,
-            draws.splits,
-            draws.voices.decisiveness,
-            actions,
-            available,
-        )
 
     def record(
         self, observations: np.ndarray, *, available: np.ndarray | None = None, n_jobs: int | None = None
@@ -454,6 +435,11 @@ class ProductPredictor(Predictor):
                 partial(self.find_amounts, observations), draws, which, actions, self._fill(available, len(actions)),
                 n_jobs,
             )  # fmt: skip
+
+    def weigh_chains(self, probabilities: np.ndarray) -> np.ndarray:
+        """Weights of the chains, by how probable some of `many_draws`, evenly spread, find actions, (draws, N)."""
+        chains = self.chains_of_draws
+        return weigh_chains(probabilities, chains[spread_out(len(chains), len(probabilities))], self.posterior.n_chains)
 
     def learn(
         self,

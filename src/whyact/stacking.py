@@ -6,7 +6,8 @@ can still be combined by what each one predicts. The weights w, which add up to 
     sum_n log sum_c w_c p_c(u_n)  +  a sum_c log w_c,
 
 where p_c(u_n) is the probability that chain c gave the action of demonstration n without having learned from it
-(`cut_policies.hold_out`, `cut_decisiveness.py`). The second term is a Dirichlet(1 + a) prior that pulls towards equal
+(`cut_policies.hold_out`). The policies of a mixture have learned from all of them, so its chains keep equal weights:
+the one with the most features would look best. The second term is a Dirichlet(1 + a) prior that pulls towards equal
 weights: each chain is credited with `PSEUDO_COUNT` demonstrations before any is looked at. Unless these weights surely
 predict better than equal ones, weights are equal: chains that differ by chance should not be told apart.
 """

@@ -22,25 +22,30 @@ Z_LIMIT = 4.5
     "model",
     [
         {},
-        {"feature_values": "real"},
-        {"missing": True},
+        {"feature_values": "real", "n_whole_moves": 1},
+        {"missing": True, "n_whole_moves": 1},
         {"n_levels": 2},
-        {"n_levels": 100},
-        {"silent": True},  # how the features of each action are learned in `PerActionFeaturesClassifier`
-        {"noise": 0.3, "missing": True},
-        {"min_features": 2, "max_features": 2},
+        {"n_levels": 100, "n_whole_moves": 1},
+        # how the features of each action are learned in `PerActionFeaturesClassifier`
+        {"silent": True, "n_whole_moves": 1},
+        {"noise": 0.3, "missing": True, "n_whole_moves": 1},
+        {"min_features": 2, "max_features": 2, "n_whole_moves": 1},
         {"decisiveness": 5.0},
         {"decisiveness": 0.5, "missing": True, "max_features": 2},
-        {"decisiveness": "drawn", "missing": True},
-        {"decisiveness": 1.0, "masked": True},
+        {"decisiveness": "drawn", "missing": True, "n_whole_moves": 1},
+        {"decisiveness": 1.0, "masked": True, "n_whole_moves": 1},
         {"combination": "product"},
-        {"combination": "product", "missing": True, "masked": True, "max_features": 2, "feature_values": "real"},
+        {"combination": "product", "noise": 0.4, "n_whole_moves": 2},
+        {
+            "combination": "product", "missing": True, "masked": True, "max_features": 2, "feature_values": "real",
+            "n_whole_moves": 1,
+        },
     ],
     ids=[
         "positive", "real", "missing", "binary", "cells", "no actions", "noise held", "number of features given",
         "decisive",
         "undecided, two features", "decisiveness learned",
-        "some actions not available", "product", "product of two, some not available",
+        "some actions not available", "product", "product, noise held", "product of two, some not available",
     ],
 )  # fmt: skip
 def test_sweep_leaves_the_joint_distribution_invariant(model):

@@ -405,7 +405,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         choice = self._choose(given._replace(observations=observations), scaling)
         scaling = replace(scaling, noise=choice.noise)
         options: dict[str, Any] = {"combination": choice.combination}
-        options |= find_bounds(self.n_components, self.max_features)
+        options |= find_bounds(self.n_components, self.max_features, choice.noise)
         # without actions there is nothing to be decisive about
         is_plain = self._find_published() or not len(given.classes)
         options["decisiveness"] = 1.0 if is_plain else find_sampled_decisiveness(self.decisiveness, starts_from_rows)
@@ -454,8 +454,9 @@ class FeaturePolicyClassifier(FeatureLearner):
         """Policies of a product, or the decisiveness of a mixture, and how much each chain counts."""
         if result.target.combination == PRODUCT:
             return self._learn_policies(result)
-        result = self._learn_decisiveness(result)
-        return replace(result, chosen=self._summarise(result).representatives)  # to find it once is enough
+        result = replace(result, chosen=self._summarise(result).representatives)  # to find it once is enough
+        is_cut = self.decisiveness == "auto" and result.target.decisiveness != LEARNED
+        return self._learn_decisiveness(result) if is_cut else result
 
     def _learn_policies(self, result: FitResult) -> FitResult:
         """The same, with the policies that predictions use.
@@ -476,18 +477,13 @@ class FeaturePolicyClassifier(FeatureLearner):
     def _learn_decisiveness(self, result: FitResult) -> FitResult:
         """The same draws, with the decisiveness and the strengths of the features that predictions use."""
         predictor = Predictor(self._summarise(result), result.target, N_DRAWS, result.prediction_seed)
-        rows = result.observations, result.actions, result.available
-        if self.decisiveness != "auto" or result.target.decisiveness == LEARNED:
-            if len(result.chains) < 2 or not np.any(result.actions >= 0):
-                return result
-            probabilities = predictor.judge_mixtures(*rows, self.n_jobs)
-            return replace(result, chain_weights=predictor.weigh_chains(probabilities))
-        plain, as_parts = predictor.learn_decisiveness(*rows, self.n_jobs)
+        plain, as_parts = predictor.learn_decisiveness(
+            result.observations, result.actions, result.available, self.n_jobs
+        )
         adds_up = as_parts.log_density > plain.log_density
-        better = as_parts if adds_up else plain
-        chains = [chain.with_scalar("decisiveness", better.value) for chain in result.chains]
-        weights = predictor.weigh_chains(better.probabilities)
-        return replace(result, chains=chains, adds_up=adds_up, chain_weights=weights)
+        tau = as_parts.value if adds_up else plain.value
+        chains = [chain.with_scalar("decisiveness", tau) for chain in result.chains]
+        return replace(result, chains=chains, adds_up=adds_up)
 
     def _make_predictor(self, result: FitResult, posterior: Posterior) -> Predictor:
         if result.target.combination != PRODUCT:
@@ -738,11 +734,15 @@ class FeaturePolicyClassifier(FeatureLearner):
         return describe(self) if hasattr(self, "posterior_") else repr(self)
 
 
-def find_bounds(n_components: int | None, max_features: int | None) -> dict[str, Any]:
-    """How many features there are at least and at most, by the parameters."""
+def find_bounds(n_components: int | None, max_features: int | None, noise: float) -> dict[str, Any]:
+    """How many features there are at least and at most, and how many moves of whole features each sweep tries.
+
+    With free noise, as on the paper's design, such moves cost more than they bring (`benchmarks/moves.py`). Where the
+    noise is held, chains stay apart more without them; and if the number is given, nothing else exchanges features.
+    """
     if n_components is None:
-        return {"max_features": max_features}
-    return {"min_features": n_components, "max_features": n_components}
+        return {"max_features": max_features, "n_whole_moves": int(noise > 0)}
+    return {"min_features": n_components, "max_features": n_components, "n_whole_moves": 1}
 
 
 def find_start(start: str, n_columns: int) -> str:

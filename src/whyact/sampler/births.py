@@ -43,8 +43,10 @@ class Newcomer(NamedTuple):
 
     zero_prior: float  # theta
     policy: np.ndarray  # (U,)
-    projections: np.ndarray  # f . r_n over what is observed of each row's residual r_n, (N,)
-    squares: np.ndarray  # and f . f, (N,)
+    # of the Gaussian part of each substate, (N,): zeta / sigma^2 f . r_n over what is observed of the row's residual,
+    # and zeta / sigma^2 f . f
+    slopes: np.ndarray
+    precisions: np.ndarray
     # sums of s_k phi_k(u) and of s_k over the other features, (N,); of no use unless the mixture is plain
     contributions: np.ndarray
     totals: np.ndarray
@@ -59,12 +61,6 @@ def action_term_of_row(n, newcomer, data, target):
     contributions, total = newcomer.contributions[n], newcomer.totals[n]
     at_zero = contributions / total if total > 0.0 else 1.0 / target.n_actions
     return ActionTerm(target.action_weight, at_zero, contributions, total, newcomer.policy[action])
-
-
-@inlined
-def gauss_of_row(n, newcomer, scale):
-    """What row n's observation says about it: slope and precision of the Gaussian part, nothing where missing."""
-    return scale * newcomer.projections[n], scale * newcomer.squares[n]
 
 
 @kernel
@@ -96,19 +92,19 @@ def draw_sparsity(rng, alpha_zero, alpha_nonzero):
 
 
 @kernel
-def least_evidence(newcomer, scale, data, target):
+def least_evidence(newcomer, data, target):
     """A lower bound on the evidence (see `refine_evidence`), which mostly shows at once that a feature must not die."""
     level_prior = (1.0 - newcomer.zero_prior) / (target.n_levels - 1)
     least = 0.0
-    for n in range(len(newcomer.projections)):
+    for n in range(len(newcomer.slopes)):
         action_term = action_term_of_row(n, newcomer, data, target)
-        linear, precision = gauss_of_row(n, newcomer, scale)
+        linear, precision = newcomer.slopes[n], newcomer.precisions[n]
         least += log_least_of_levels(linear, precision, target.n_levels, newcomer.zero_prior, level_prior, action_term)
     return least
 
 
 @kernel
-def bound_evidence(bounds, newcomer, scale, data, target):
+def bound_evidence(bounds, newcomer, data, target):
     """An upper bound on the evidence: fill in that of each row, by its largest likelihood ratio over s; return the sum.
 
     So most proposals are rejected after a look at each row, at a cost that does not depend on the number of levels.
@@ -118,7 +114,7 @@ def bound_evidence(bounds, newcomer, scale, data, target):
     for n in range(len(bounds)):
         best = 0.0
         share = 1.0  # of the levels that matter
-        linear, precision = gauss_of_row(n, newcomer, scale)
+        linear, precision = newcomer.slopes[n], newcomer.precisions[n]
         if precision > 0.0:
             share = bound_number(linear, precision, 1, target.n_levels) / (target.n_levels - 1)
             if linear > 0.0:
@@ -140,7 +136,7 @@ def bound_evidence(bounds, newcomer, scale, data, target):
 
 
 @kernel
-def refine_evidence(bounds, bound, cells, newcomer, scale, data, target, stop_below):
+def refine_evidence(bounds, bound, cells, newcomer, data, target, stop_below):
     """The evidence: log likelihood ratio of a newcomer with its substates summed out, from bounds on it.
 
     Stops early once it is certain to be below `stop_below`; what is returned is then an upper bound. Rows are refined
@@ -153,7 +149,7 @@ def refine_evidence(bounds, bound, cells, newcomer, scale, data, target, stop_be
             if bound < stop_below:
                 return bound
             action_term = action_term_of_row(n, newcomer, data, target)
-            linear, precision = gauss_of_row(n, newcomer, scale)
+            linear, precision = newcomer.slopes[n], newcomer.precisions[n]
             finer = log_sum_of_levels(
                 cells, linear, precision, target.n_levels, newcomer.zero_prior, level_prior, action_term, width
             )
@@ -165,21 +161,21 @@ def refine_evidence(bounds, bound, cells, newcomer, scale, data, target, stop_be
 
 
 @kernel
-def is_evidence_below(bounds, cells, newcomer, scale, data, target, limit):
+def is_evidence_below(bounds, cells, newcomer, data, target, limit):
     """Whether the evidence of a newcomer is below a limit."""
-    if least_evidence(newcomer, scale, data, target) > limit:
+    if least_evidence(newcomer, data, target) > limit:
         return False
-    bound = bound_evidence(bounds, newcomer, scale, data, target)
-    return refine_evidence(bounds, bound, cells, newcomer, scale, data, target, limit) < limit
+    bound = bound_evidence(bounds, newcomer, data, target)
+    return refine_evidence(bounds, bound, cells, newcomer, data, target, limit) < limit
 
 
 @kernel
-def draw_column(rng, cells, column, newcomer, scale, data, target):
+def draw_column(rng, cells, column, newcomer, data, target):
     """Draw the substates of a newcomer, given its sparsity."""
     level_prior = (1.0 - newcomer.zero_prior) / (target.n_levels - 1)
     for n in range(len(column)):
         action_term = action_term_of_row(n, newcomer, data, target)
-        linear, precision = gauss_of_row(n, newcomer, scale)
+        linear, precision = newcomer.slopes[n], newcomer.precisions[n]
         level = draw_level(
             rng, cells, linear, precision, target.n_levels, newcomer.zero_prior, level_prior, action_term
         )
@@ -289,24 +285,23 @@ def draw_empty_features(rng, substates, features, policies, state, target):
 
 @kernel
 def fill_residual(d, residual, substates, features, data):
-    """Fill in the residual of dimension d after all features; zero where it is missing."""
+    """Fill in the residual of dimension d after all features."""
     residual[:] = data.observations[:, d]
     for k in range(len(features)):
         if features[k, d] != 0.0:
             for n in range(len(residual)):
                 residual[n] -= substates[k, n] * features[k, d]
-    for i in range(data.column_splits[d], data.column_splits[d + 1]):
-        residual[data.column_gaps[i]] = 0.0
 
 
 @kernel
-def project_singleton(d, weight, residual, projections, squares, data):
-    """Fill in what the rows say about a feature that is active in dimension d alone."""
+def weigh_singleton(d, weight, residual, slopes, precisions, scale, data):
+    """Fill in what the rows say about a feature that is active in dimension d alone; nothing where it is missing."""
     for n in range(len(residual)):
-        projections[n] = weight * residual[n]
-        squares[n] = weight * weight
+        slopes[n] = scale * weight * residual[n]
+        precisions[n] = scale * weight * weight
     for i in range(data.column_splits[d], data.column_splits[d + 1]):
-        squares[data.column_gaps[i]] = 0.0
+        slopes[data.column_gaps[i]] = 0.0
+        precisions[data.column_gaps[i]] = 0.0
 
 
 @kernel
@@ -329,8 +324,8 @@ def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, d
     n_births = 0
     n_deaths = 0
     residual = np.empty(n_rows)
-    projections = np.empty(n_rows)
-    squares = np.empty(n_rows)
+    slopes = np.empty(n_rows)
+    precisions = np.empty(n_rows)
     column = np.empty(n_rows)
     contributions = np.zeros(n_rows)
     totals = np.zeros(n_rows)
@@ -372,20 +367,20 @@ def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, d
             zero_prior = draw_sparsity(rng, target.sparsity_zero, target.sparsity_nonzero)
             policy = draw_policy_from_prior(rng, policies, state.policy_concentration, state.policy_scale, target)
             vote = center_logs(policy) if votes.is_product else policy
-            project_singleton(d, weight, residual, projections, squares, data)
-            newcomer = Newcomer(zero_prior, policy, projections, squares, contributions, totals)
+            weigh_singleton(d, weight, residual, slopes, precisions, scale, data)
+            newcomer = Newcomer(zero_prior, policy, slopes, precisions, contributions, totals)
             needed = log_uniform - math.log(birth_rate / (n_singletons + 1))
-            bound = bound_evidence(bounds, newcomer, scale, data, target)
+            bound = bound_evidence(bounds, newcomer, data, target)
             if decides:
                 if bound + bound_gain(tallies, vote, votes, data, target, expected, lacks) < needed:
                     continue
                 # the column comes first: what its actions lose mostly rejects it before anything has to be summed
-                draw_column(rng, cells, column, newcomer, scale, data, target)
+                draw_column(rng, cells, column, newcomer, data, target)
                 needed -= log_gain_of_column(tallies, column, vote, votes, data, target)
-            if refine_evidence(bounds, bound, cells, newcomer, scale, data, target, needed) < needed:
+            if refine_evidence(bounds, bound, cells, newcomer, data, target, needed) < needed:
                 continue
             if not decides:
-                draw_column(rng, cells, column, newcomer, scale, data, target)
+                draw_column(rng, cells, column, newcomer, data, target)
             newborn = np.zeros(n_dimensions)
             newborn[d] = weight
             place = int(rng.random() * (len(features) + 1))
@@ -412,11 +407,9 @@ def draw_births_and_deaths(rng, substates, features, scale, birth_rate, state, d
             if decides:
                 others = tally_rows(substates, dying, votes)
                 allowed -= log_gain_of_column(others, substates[dying], votes.of_features[dying], votes, data, target)
-            for i in range(data.column_splits[d], data.column_splits[d + 1]):
-                residual[data.column_gaps[i]] = 0.0
-            project_singleton(d, features[dying, d], residual, projections, squares, data)
-            newcomer = Newcomer(zero_prior, policies[dying].copy(), projections, squares, contributions, totals)
-            if is_evidence_below(bounds, cells, newcomer, scale, data, target, allowed):
+            weigh_singleton(d, features[dying, d], residual, slopes, precisions, scale, data)
+            newcomer = Newcomer(zero_prior, policies[dying].copy(), slopes, precisions, contributions, totals)
+            if is_evidence_below(bounds, cells, newcomer, data, target, allowed):
                 features = remove_row(features, dying)
                 substates = remove_row(substates, dying)
                 policies = remove_row(policies, dying)

@@ -72,16 +72,17 @@ def draw_size(rng, substates, features, policies, scale, state, data, target):
     if is_plain(data, target):
         sum_contributions(substates, policies, k, contributions, totals, data)
     policy = policies[k].copy()
-    before = Newcomer(zero_prior, policy, projections, squares, contributions, totals)
-    after = Newcomer(zero_prior, policy, factor * projections, factor * factor * squares, contributions, totals)
+    slopes, precisions = scale * projections, scale * squares
+    before = Newcomer(zero_prior, policy, slopes, precisions, contributions, totals)
+    after = Newcomer(zero_prior, policy, factor * slopes, factor * factor * precisions, contributions, totals)
     cells = np.empty(target.n_levels + 1)
     feature = factor * features[k]
     log_ratio = np.sum(feature != 0.0) * math.log(factor)
     log_ratio += log_weights(feature, state.weight_scale, target.positive)
     log_ratio -= log_weights(features[k], state.weight_scale, target.positive)
-    log_ratio += sum_evidence(cells, after, scale, data, target) - sum_evidence(cells, before, scale, data, target)
+    log_ratio += sum_evidence(cells, after, data, target) - sum_evidence(cells, before, data, target)
     new = np.empty(n_rows)
-    draw_column(rng, cells, new, after, scale, data, target)
+    draw_column(rng, cells, new, after, data, target)
     if not is_plain(data, target):
         votes = find_votes(policies, state.base_policy, state.decisiveness, target)
         tallies = tally_rows(substates, k, votes)

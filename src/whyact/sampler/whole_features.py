@@ -30,7 +30,6 @@ from whyact.sampler.births import (
     bound_evidence,
     draw_column,
     draw_sparsity,
-    gauss_of_row,
     insert_row,
     least_evidence,
     refine_evidence,
@@ -322,25 +321,25 @@ def log_ratio_of_feature(feature, guide, state, target):
 
 
 @kernel
-def make_newcomer(feature, policy, zero_prior, parts, residual, data, target):
+def make_newcomer(feature, policy, zero_prior, parts, residual, scale, data, target):
     """A feature that may be born or die, as the evidence needs it."""
     n_rows = len(residual)
-    projections, squares = np.zeros(n_rows), np.zeros(n_rows)
+    slopes, precisions = np.zeros(n_rows), np.zeros(n_rows)
     own = 0.0
     for d in range(len(feature)):
         own += feature[d] * feature[d]
     for n in range(n_rows):
-        squares[n] = own
+        observed, product = own, 0.0
         for d in range(len(feature)):
-            projections[n] += feature[d] * residual[n, d]
+            product += feature[d] * residual[n, d]
         for i in range(data.row_splits[n], data.row_splits[n + 1]):
-            squares[n] -= feature[data.row_gaps[i]] ** 2
-        if not squares[n] > 1e-14 * own:  # all that it has is missing there
-            squares[n] = 0.0
+            observed -= feature[data.row_gaps[i]] ** 2
+        if observed > 1e-14 * own:  # otherwise all that it has is missing there
+            slopes[n], precisions[n] = scale * product, scale * observed
     contributions, totals = np.zeros(n_rows), np.zeros(n_rows)
     if is_plain(data, target):
         sum_contributions(parts.substates, parts.policies, -1, contributions, totals, data)
-    return Newcomer(zero_prior, policy, projections, squares, contributions, totals)
+    return Newcomer(zero_prior, policy, slopes, precisions, contributions, totals)
 
 
 @kernel
@@ -362,16 +361,16 @@ def log_gain(tallies, column, policy, votes, data, target):
 
 
 @kernel
-def sum_evidence(cells, newcomer, scale, data, target):
+def sum_evidence(cells, newcomer, data, target):
     """The evidence: log likelihood ratio of a newcomer with its substates summed out."""
     level_prior = (1.0 - newcomer.zero_prior) / (target.n_levels - 1)
     total = 0.0
-    for n in range(len(newcomer.projections)):
+    for n in range(len(newcomer.slopes)):
         action_term = action_term_of_row(n, newcomer, data, target)
-        linear, precision = gauss_of_row(n, newcomer, scale)
         total += log_sum_of_levels(
-            cells, linear, precision, target.n_levels, newcomer.zero_prior, level_prior, action_term, 1
-        )
+            cells, newcomer.slopes[n], newcomer.precisions[n], target.n_levels, newcomer.zero_prior, level_prior,
+            action_term, 1,
+        )  # fmt: skip
     return total
 
 
@@ -393,25 +392,25 @@ def bear(rng, parts, residual, needed, scale, state, data, target):
         return parts, -math.inf
     policy = draw_guided_policy(rng, guide, state, target)
     zero_prior = draw_sparsity(rng, target.sparsity_zero, target.sparsity_nonzero)
-    newcomer = make_newcomer(feature, policy, zero_prior, parts, residual, data, target)
+    newcomer = make_newcomer(feature, policy, zero_prior, parts, residual, scale, data, target)
     log_ratio = log_ratio_of_feature(feature, guide, state, target) + log_ratio_of_policy(policy, guide, state, target)
     if math.isnan(log_ratio):
         return parts, -math.inf
     log_ratio -= math.log(len(parts.features) + 1) + math.log(chances[row])
     bounds = np.empty(n_rows)
-    bound = bound_evidence(bounds, newcomer, scale, data, target)
+    bound = bound_evidence(bounds, newcomer, data, target)
     if is_plain(data, target) and bound + log_ratio < needed:
         return parts, -math.inf
     cells = np.empty(target.n_levels + 1)
     column = np.empty(n_rows)
-    draw_column(rng, cells, column, newcomer, scale, data, target)
+    draw_column(rng, cells, column, newcomer, data, target)
     if column[row] == 0.0:  # the death that would undo it starts from a row that holds the feature
         return parts, -math.inf
     log_ratio += math.log(column[row] / column.sum())
     log_ratio += log_gain(tallies, column, policy, votes, data, target)
     if bound + log_ratio < needed:
         return parts, -math.inf
-    log_ratio += refine_evidence(bounds, bound, cells, newcomer, scale, data, target, needed - log_ratio)
+    log_ratio += refine_evidence(bounds, bound, cells, newcomer, data, target, needed - log_ratio)
     if log_ratio < needed:
         return parts, -math.inf
     add_part(residual, column, feature, -1.0, data)
@@ -446,7 +445,7 @@ def bury(rng, parts, residual, most, scale, state, data, target):
     for n in range(n_rows):
         n_nonzero += column[n] > 0.0
     zero_prior = draw_sparsity(rng, target.sparsity_zero + n_rows - n_nonzero, target.sparsity_nonzero + n_nonzero)
-    newcomer = make_newcomer(feature, policy, zero_prior, rest, residual, data, target)
+    newcomer = make_newcomer(feature, policy, zero_prior, rest, residual, scale, data, target)
     chances = np.empty(n_rows)
     fill_row_chances(chances, residual)
     log_ratio = math.log(column[row] / total) - math.log(chances[row]) - math.log(len(parts.features))
@@ -454,10 +453,10 @@ def bury(rng, parts, residual, most, scale, state, data, target):
     log_ratio += log_ratio_of_feature(feature, guide, state, target)
     log_ratio += log_ratio_of_policy(policy, guide, state, target)
     log_ratio += log_gain(tallies, column, policy, votes, data, target)
-    if math.isnan(log_ratio) or log_ratio + least_evidence(newcomer, scale, data, target) > most:
+    if math.isnan(log_ratio) or log_ratio + least_evidence(newcomer, data, target) > most:
         add_part(residual, column, feature, -1.0, data)
         return parts, math.inf
-    log_ratio += sum_evidence(np.empty(target.n_levels + 1), newcomer, scale, data, target)
+    log_ratio += sum_evidence(np.empty(target.n_levels + 1), newcomer, data, target)
     if log_ratio > most:
         add_part(residual, column, feature, -1.0, data)
         return parts, math.inf
