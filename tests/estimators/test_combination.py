@@ -98,11 +98,11 @@ def test_what_cannot_be_told_apart_follows_the_kind_of_data(is_table):
 
 def test_trials_take_a_fifth_of_the_sweeps():
     default = FeaturePolicyClassifier()
-    assert find_length(default) == {
+    assert find_length(default, 30) == {
         "n_burn_in": 480, "n_draws": 120, "n_chains": 1, "thin": 8, "max_prediction_draws": 15
     }  # fmt: skip
-    assert find_length(FeaturePolicyClassifier(n_draws=9000)) == find_length(default)
-    short = find_length(FeaturePolicyClassifier(n_burn_in=10, n_draws=5, n_chains=1))
+    assert find_length(FeaturePolicyClassifier(n_draws=9000), 30) == find_length(default, 30)
+    short = find_length(FeaturePolicyClassifier(n_burn_in=10, n_draws=5, n_chains=1), 30)
     assert short["n_draws"] == 15  # an average needs some
     assert short["thin"] == 1
 
