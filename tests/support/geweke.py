@@ -225,6 +225,8 @@ def run_geweke(seed, n_steps, thin=1, n_prior=200_000, joint_chain=run_joint_cha
 
 def find_unused(model):
     """Quantities that are not part of a model: no sweep moves them."""
+    unused = {"n_features"} if "min_features" in model else set()
     if model.get("combination") == "product":
-        return {"policy_concentration", "decisiveness"}
-    return {"policy_scale", "base_policy"} | (set() if model.get("decisiveness") == "drawn" else {"decisiveness"})
+        return unused | {"policy_concentration", "decisiveness"}
+    unused |= {"policy_scale", "base_policy"}
+    return unused if model.get("decisiveness") == "drawn" else unused | {"decisiveness"}
