@@ -13,7 +13,6 @@ caught in a poor mode. If it also predicts worse, it counts less (`stacking.py`)
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from scipy.special import softmax
 
 from whyact.errors import say_options
 from whyact.intervals import Interval, quantile_interval
+from whyact.matching import Prototypes, compare, make_prototypes, match_chain, refine
 from whyact.model import sharpen
 from whyact.plotting import plot_ranks
 from whyact.sampler.draws import TRACES, ChainDraws
@@ -44,8 +44,6 @@ GROWTH = 1.2
 LEAST_SHARE = 0.2
 # Weights are worth a sentence if one is below this share of an equal one.
 UNEQUAL = 0.5
-# Two features are taken for the same if the cosines of their entries and of their substates multiply to this.
-SAME_FEATURE = 0.5
 
 
 # How the draw that stands for all is chosen, see `Posterior`.
@@ -295,14 +293,15 @@ class Posterior:
         candidates = [self._all_of(self._densest_draw([chain])) for chain in range(self.n_chains) if self.counts[chain]]
         confirmed = [
             self._average(self.find_support(labels, len(candidate.features))) - 0.5
-            for candidate, labels in zip(candidates, self._match(candidates), strict=True)
+            for candidate, labels in zip(candidates, self._match([*map(self._show, candidates)]), strict=True)
         ]
         density = self._log_joint_in_logs
         best = max(
             range(len(candidates)),
             key=lambda i: (float(np.maximum(confirmed[i], 0.0).sum()), density[candidates[i].draw]),
         )
-        candidate, is_held = candidates[best], confirmed[best] > 0
+        candidate = candidates[best]
+        is_held = self._average(self.find_support(self._match_means(candidate), len(candidate.features))) > 0.5
         # where the draws have nothing in common, one of them is better than nothing
         return candidate._replace(features=candidate.features[is_held]) if is_held.any() else candidate
 
@@ -374,30 +373,27 @@ class Posterior:
         """For each chain, which feature of a reference each row of `features` is, and -1 for none of them.
 
         The reference is a draw, its features sorted by how much of them is in the rows, or, by default, what stands for
-        all draws. Two features are alike as far as both their entries and their substates are: the similarity is the
-        product of the two cosines, which does not depend on the scale of either. The assignment maximises its sum;
-        pairs less alike than SAME_FEATURE stay unmatched.
+        all draws. `matching.py` says which features are taken for the same.
         """
-        return self._match([self.representatives if reference is None else self._all_of(reference)])[0]
+        return self._match_means(self.representatives if reference is None else self._all_of(reference))
 
-    def _match(self, references: list[Chosen]) -> list[list[np.ndarray]]:
-        """`match` for each of the references."""
-        from scipy.optimize import linear_sum_assignment
+    def _match_means(self, reference: Chosen) -> list[np.ndarray]:
+        """`match` with the means that are found from a reference, by the chains that have weight."""
+        asked = [chain for chain, is_asked in zip(self.chains, self.counts, strict=True) if is_asked]
+        return self._match([refine(asked, self._show(reference), self._compare)])[0]
 
-        states = [self._take(reference) for reference in references]
-        borders = np.cumsum([0, *(len(state.features) for state in states)])
-        unit_features = normalise(np.concatenate([state.features for state in states]))
-        unit_substates = normalise(np.concatenate([state.substates for state in states]))
-        labels = [[np.full(len(chain.features), -1) for chain in self.chains] for _ in references]
-        for i, chain in enumerate(self.chains):
-            for low, high in pairwise(chain.row_splits):
-                levels = chain.levels[low:high].astype(float)
-                likeness = self._compare(chain.features[low:high], levels, unit_features, unit_substates)
-                for found, (first, last) in zip(labels, pairwise(borders), strict=True):
-                    theirs, ours = linear_sum_assignment(likeness[:, first:last], maximize=True)
-                    alike = likeness[theirs, first + ours] >= SAME_FEATURE
-                    found[i][low + theirs[alike]] = ours[alike]
-        return labels
+    def _match(self, several: list[Prototypes]) -> list[list[np.ndarray]]:
+        """For each set of prototypes and each chain, which one each row of `features` is."""
+        found = [match_chain(chain, several, self._compare) for chain in self.chains]
+        return [list(labels) for labels in zip(*found, strict=True)]
+
+    def _show(self, reference: Chosen) -> Prototypes:
+        """The features of a reference, to compare others with."""
+        state = self._take(reference)
+        return make_prototypes(state.features, state.substates)
+
+    # how alike features are
+    _compare = staticmethod(compare)
 
     def find_support(self, labels: list[np.ndarray], n_features: int) -> np.ndarray:
         """Share of the draws of each chain that hold each feature of a reference, by `match`, (chains, K)."""
@@ -407,14 +403,6 @@ class Posterior:
                 for chain, found in zip(self.chains, labels, strict=True)
             ]
         )
-
-    def _compare(
-        self, features: np.ndarray, substates: np.ndarray, unit_features: np.ndarray, unit_substates: np.ndarray
-    ) -> np.ndarray:
-        """How alike each feature of a draw (rows) is to each of the reference draw, whose rows have length one."""
-        likeness = normalise(substates) @ unit_substates.T
-        likeness *= np.abs(normalise(features) @ unit_features.T)
-        return likeness
 
     @cached_property
     def labels(self) -> list[np.ndarray]:
@@ -727,8 +715,3 @@ def combine_alone(policies: np.ndarray, decisiveness: float | np.ndarray, base: 
         return softmax(np.log(policies) + np.log(base), axis=-1)
     return sharpen(policies, decisiveness) if policies.shape[1] else policies
 
-
-def normalise(rows: np.ndarray) -> np.ndarray:
-    """Scale each row to length one; a row of zeros stays."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1.0)

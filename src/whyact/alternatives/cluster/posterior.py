@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from whyact.posterior import Posterior, normalise
+from whyact.matching import normalise
+from whyact.posterior import Posterior
 from whyact.sampler.draws import ChainDraws
 
 
@@ -40,8 +41,9 @@ class ClusterPosterior(Posterior):
         """The log joint as it is: the policies of clusters are integrated out of it."""
         return self.traces["log_joint"]
 
+    @staticmethod
     def _compare(
-        self, features: np.ndarray, substates: np.ndarray, unit_features: np.ndarray, unit_substates: np.ndarray
+        features: np.ndarray, substates: np.ndarray, unit_features: np.ndarray, unit_substates: np.ndarray
     ) -> np.ndarray:
         """How alike clusters are: they are compared by their rows alone, not by their means."""
         likeness: np.ndarray = normalise(substates) @ unit_substates.T
