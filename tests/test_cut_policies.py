@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from whyact.cut_policies import BLOCKS_IN_PART, deal_out, find_scale, fit_log_odds, learn_cut_policies, make_rows
+from whyact.cut_policies import find_scale, fit_log_odds, learn_cut_policies, make_rows
 
 
 def draw_rows(rng, n_rows=300, n_actions=3, sharpness=3.0):
@@ -68,17 +68,6 @@ def test_the_number_of_threads_changes_nothing():
     args = (lambda draw: amounts[:, :draw], [2, 3, 4], 4, actions, np.ones((300, 3), bool))
     one, two = (learn_cut_policies(*args, n_jobs=n_jobs) for n_jobs in (None, 2))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
-
-
-def test_neighbours_are_held_out_together():
-    actions = np.where(np.arange(150) % 3 == 0, -1, np.arange(150) % 2)
-    parts = deal_out(actions, 4)
-    assert (parts[::3] == -1).all()
-    known = parts[parts >= 0]
-    assert np.bincount(known).tolist() == [25, 25, 25, 25]
-    assert np.sum(np.diff(known) != 0) == 4 * BLOCKS_IN_PART - 1  # five rows in a row
-    assert deal_out(np.array([1, -1, 0]), 4).tolist() == [0, -1, 1]
-    assert deal_out(np.array([-1, -1]), 4).tolist() == [-1, -1]
 
 
 def test_an_action_in_one_part_only_is_not_judged():

@@ -19,8 +19,8 @@ PACKAGE = ROOT / "src" / "whyact"
 # Each room may import from those before it.
 ROOMS = (
     "version", "errors", "intervals", "demo", "plotting", "model", "simulation", "sampler", "scaling", "progress",
-    "cut_policies", "cut_decisiveness", "strengths", "stacking", "matching", "posterior", "prediction", "fit_result", "storage",
-    "tables", "explanation", "estimators", "alternatives", "comparison", "driving", "report", "cli", "__main__",
+    "neighbours", "cut_policies", "cut_decisiveness", "strengths", "stacking", "matching", "posterior", "prediction",
+    "fit_result", "storage", "tables", "explanation", "estimators", "alternatives", "comparison", "driving", "report", "cli", "__main__",
 )  # fmt: skip
 
 

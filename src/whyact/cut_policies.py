@@ -20,10 +20,11 @@ import numpy as np
 from scipy.linalg import solve
 from scipy.special import log_softmax
 
+from whyact.neighbours import deal_out, find_reach
+
 # Variances of the log odds that are tried, from the one in the middle uphill.
 SCALES = 10.0 ** np.arange(0.0, 4.1, 0.5)
 N_PARTS = 5
-BLOCKS_IN_PART = 5
 N_DRAWS_FOR_SCALE = 12
 N_ROWS_FOR_SCALE = 2000
 # Of Newton's method, which stops where one more step would gain half of PRECISION, in nats of all rows together.
@@ -123,19 +124,6 @@ def find_curvature(columns: np.ndarray, probabilities: np.ndarray, scale: float)
     return curvature
 
 
-def deal_out(actions: np.ndarray, n_parts: int) -> np.ndarray:
-    """Number of the part that each row is in, -1 for rows without an action.
-
-    Neighbours go to the same part: moments of one drive, or answers of one person, are alike, and a part would seem
-    easy to predict if rows beside its own were learned from.
-    """
-    known = np.nonzero(actions >= 0)[0]
-    parts = np.full(len(actions), -1)
-    n_blocks = min(BLOCKS_IN_PART * n_parts, len(known))
-    parts[known] = (np.arange(len(known)) * n_blocks // max(len(known), 1)) % n_parts
-    return parts
-
-
 def find_scale(draws: list[Rows], n_jobs: int | None = None) -> float:
     """The variance of the log odds with which the average over these draws best predicts actions held out."""
     return hold_out(draws, n_jobs).scale
@@ -144,7 +132,7 @@ def find_scale(draws: list[Rows], n_jobs: int | None = None) -> float:
 def hold_out(draws: list[Rows], n_jobs: int | None = None) -> HeldOut:
     """Find the best variance by cross-validation, and what each of these draws then says of the actions held out."""
     actions = draws[0].actions
-    parts = deal_out(actions, N_PARTS)
+    parts = deal_out(actions, N_PARTS, find_reach(draws[0].columns, actions))
     trials = [(i, part) for i in range(len(draws)) for part in range(min(N_PARTS, len(actions)))]
     # nothing can be learned about an action that is in one part only
     is_judged = np.array([len(np.unique(parts[actions == action])) > 1 for action in actions], bool)

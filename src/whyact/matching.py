@@ -5,9 +5,9 @@ their substates are: their likeness is the product of the two cosines, which doe
 features of each draw are assigned one to one, so that the sum of the likenesses is as large as can be; pairs that are
 less alike than `SAME_FEATURE` stay apart.
 
-First they are assigned to the features of one draw. That draw is as noisy as any other, and two noisy draws of a feature
-are less alike than either is to their mean. So draws are then assigned to the means of what was matched, until nothing
-changes, as in k-means: a feature that drifts between draws and chains stays one feature.
+First they are assigned to the features of one draw. That draw is as noisy as any other, and two noisy draws of a
+feature are less alike than either is to their mean. So draws are then assigned to the means of what was matched, until
+nothing changes, as in k-means: a feature that drifts between draws and chains stays one feature.
 """
 
 from collections.abc import Callable, Iterable, Iterator

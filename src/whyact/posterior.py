@@ -714,4 +714,3 @@ def combine_alone(policies: np.ndarray, decisiveness: float | np.ndarray, base: 
     if base.shape[-1]:
         return softmax(np.log(policies) + np.log(base), axis=-1)
     return sharpen(policies, decisiveness) if policies.shape[1] else policies
-

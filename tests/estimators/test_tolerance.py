@@ -23,7 +23,7 @@ def table():
     return draw_table(np.random.default_rng(0))
 
 
-def choose(means, spread=0.001):
+def choose(means, spread=0.001, reach=1):
     """Which tolerance is taken, and which are tried, by the mean log scores of TOLERANCES."""
     tried = []
 
@@ -35,7 +35,7 @@ def choose(means, spread=0.001):
         logs = means[TOLERANCES.index(tolerance)] + errors - errors.mean()
         return Outcome({"product": logs}, 10 / tolerance)
 
-    trials, chosen = choose_tolerance(try_out, "product", TOLERANCES)
+    trials, chosen = choose_tolerance(try_out, "product", TOLERANCES, reach)
     assert [trial.tolerance for trial in trials] == sorted(tried)
     return chosen, tried
 
@@ -51,6 +51,10 @@ def test_the_largest_tolerance_that_surely_costs_nothing_is_taken():
 def test_what_cannot_be_told_apart_stays_as_usual():
     """With a standard error of a tenth, nothing is sure."""
     assert choose([-0.5, -0.5, -0.5], spread=0.07) == (0.05, [0.05, 0.1])
+    assert choose([-0.5, -0.5, -0.5], reach=400) == (
+        0.05,
+        [0.05, 0.1],
+    )  # all rows are alike, which says as little as one
 
 
 def test_no_tolerance_is_below_what_the_data_can_carry():

@@ -14,6 +14,9 @@ In a table, what need not be explained is chosen as well, because it decides how
 tolerance that surely costs no score. The trials begin with the usual tolerance and go on to larger ones as long as
 nothing is lost. To be sure takes many actions: with a hundred of them, "not worse by more than one standard error"
 took tolerances that cost 0.02 to 0.3 in log score on new rows.
+
+Neighbouring rows are hidden together, as far as they are alike (`neighbours.py`): the frames of a drive seem easy to
+predict if those beside them were learned from.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,10 +28,10 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
-from whyact.cut_policies import deal_out
 from whyact.estimators.inputs import CheckedInput
 from whyact.fit_result import ToleranceTrial
 from whyact.model import COMBINATIONS
+from whyact.neighbours import deal_out, find_reach, find_standard_error
 from whyact.prediction import ProductPredictor
 from whyact.progress import open_bar
 from whyact.scaling import Scaling, find_width
@@ -91,6 +94,7 @@ def choose_by_trials(
     if len(combinations) == 1 and len(tolerances) < 2:
         return nothing
     given = take_some(given)
+    reach = find_reach(given.observations, given.actions)
     counts = np.bincount(given.actions[given.actions >= 0], minlength=given.n_actions)
     if counts.sum() < FEWEST_ACTIONS or np.sum(counts > 1) < 2:
         return nothing
@@ -104,7 +108,7 @@ def choose_by_trials(
         def try_out(noise: float) -> Outcome:
             nonlocal n_done
             scored = []
-            for found in run_trials(estimator, given, replace(scaling, noise=noise), n_trials):
+            for found in run_trials(estimator, given, replace(scaling, noise=noise), n_trials, reach):
                 scored.append(found)
                 n_done += 1
                 show(n_done, text)
@@ -114,19 +118,19 @@ def choose_by_trials(
             )
 
         first = try_out(usual)
-        combination = choose_combination(first.logs, combinations)
+        combination = choose_combination(first.logs, combinations, reach)
         scores = {name: float(log.mean()) for name, log in first.logs.items()} if len(combinations) > 1 else None
         if len(tolerances) < 2:
             return Choice(combination, scores, usual)
-        trials, chosen = choose_tolerance(lambda tolerance: try_out(tolerance * width), combination, tolerances)
+        trials, chosen = choose_tolerance(lambda tolerance: try_out(tolerance * width), combination, tolerances, reach)
     return Choice(combination, scores, chosen * width, trials)
 
 
 def run_trials(
-    estimator: Any, given: CheckedInput, scaling: Scaling, n_trials: int
+    estimator: Any, given: CheckedInput, scaling: Scaling, n_trials: int, reach: int
 ) -> Iterator[tuple[np.ndarray, float]]:
     """For each part that is hidden, what `score_part` finds."""
-    parts = deal_out(given.actions, N_PARTS)
+    parts = deal_out(given.actions, N_PARTS, reach)
     short = clone(estimator).set_params(
         combination="mixture", priors=estimator._find_priors(scaling), unit=scaling.unit, scale_columns=False,
         tolerance=None, n_jobs=None, random_state=0, verbose=0, warm_start=False,
@@ -137,17 +141,17 @@ def run_trials(
     yield from joblib.Parallel(n_jobs=estimator.n_jobs, mmap_mode="c", return_as="generator")(tasks)
 
 
-def choose_combination(logs: dict[str, np.ndarray], combinations: tuple[str, ...]) -> str:
+def choose_combination(logs: dict[str, np.ndarray], combinations: tuple[str, ...], reach: int) -> str:
     """The first one, unless the other is clearly better."""
     if len(combinations) == 1:
         return combinations[0]
     usual, other = combinations
     ahead = logs[other] - logs[usual]
-    return other if ahead.mean() > CLEARLY * find_standard_error(ahead) else usual
+    return other if ahead.mean() > CLEARLY * find_standard_error(ahead, reach) else usual
 
 
 def choose_tolerance(
-    try_out: Callable[[float], Outcome], combination: str, tolerances: tuple[float, ...]
+    try_out: Callable[[float], Outcome], combination: str, tolerances: tuple[float, ...], reach: int
 ) -> tuple[tuple[ToleranceTrial, ...], float]:
     """Try tolerances in rising order, until one loses; return how each one did, and the largest that does not."""
     trials: list[ToleranceTrial] = []
@@ -157,7 +161,8 @@ def choose_tolerance(
         outcome = try_out(tolerance)
         behind = best - outcome.logs[combination]
         trial = ToleranceTrial(
-            tolerance, float(outcome.logs[combination].mean()), float(behind.mean()), find_standard_error(behind),
+            tolerance, float(outcome.logs[combination].mean()), float(behind.mean()),
+            find_standard_error(behind, reach),
             outcome.n_features,
         )  # fmt: skip
         trials.append(trial)
@@ -166,11 +171,6 @@ def choose_tolerance(
         chosen = tolerance
         best = max(best, outcome.logs[combination], key=np.mean)
     return tuple(trials), chosen
-
-
-def find_standard_error(values: np.ndarray) -> float:
-    """Of a mean."""
-    return float(values.std() / np.sqrt(len(values)))
 
 
 def find_length(estimator: Any, n_columns: int) -> dict[str, int]:
