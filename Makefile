@@ -4,7 +4,7 @@ BIN := .venv/bin
 # one thread for BLAS: chains run in parallel processes, and the sums do not depend on the machine's cores
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all bench lint calibration experiment decisions picture lock clean
+.PHONY: demo test test-long test-all bench lint calibration experiment decisions picture lock clean
 
 .venv/installed: pyproject.toml requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "whyact needs Python 3.11 or later; set PYTHON=...")'
@@ -16,13 +16,15 @@ export OPENBLAS_NUM_THREADS ?= 1
 demo: .venv/installed
 	$(BIN)/whyact demo
 
-# what a change should pass, in about six minutes on two cores
+# what a change should pass, in about a quarter of an hour on two cores
 test: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
-# and what is long by nature: Geweke's tests, cold compilation, kills, whole studies
-test-all: test
+# what is long by nature: Geweke's tests, cold compilation, kills, whole studies
+test-long: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 -m long
+
+test-all: test test-long
 
 lint: .venv/installed
 	$(BIN)/ruff check .
