@@ -2,7 +2,6 @@
 
 import logging
 import shlex
-import signal
 import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import BrokenExecutor
@@ -155,10 +154,10 @@ def carry_out_run(folder: Path, n_jobs: int, quiet: bool, *, is_new: bool) -> No
     # scikit-learn comes in only when a command runs
     from whyact.estimators.fit_in_folder import fit_in_folder
     from whyact.explanation.describe import describe
+    from whyact.sampler.interrupts import stop_on_terminate
     from whyact.storage.run_folder import find_model_path
 
-    # as Ctrl-C, which waits for a safe moment and leaves a checkpoint
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    stop_on_terminate()  # which waits for a safe moment and leaves a checkpoint
     logging.getLogger("whyact").addHandler(logging.StreamHandler())  # warnings of checkpoints, on standard error
     with run_errors(folder, is_new), user_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ChainsDisagreeWarning)  # the description says so
