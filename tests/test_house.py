@@ -18,9 +18,10 @@ from tests.support.paths import ROOT
 PACKAGE = ROOT / "src" / "whyact"
 # Each room may import from those before it.
 ROOMS = (
-    "version", "errors", "intervals", "demo", "plotting", "model", "simulation", "sampler", "scaling", "progress",
-    "neighbours", "cut_policies", "cut_decisiveness", "strengths", "stacking", "matching", "posterior", "prediction",
-    "fit_result", "storage", "tables", "explanation", "estimators", "alternatives", "comparison", "driving", "report", "cli", "__main__",
+    "version", "visible", "errors", "intervals", "demo", "plotting", "model", "simulation", "sampler", "scaling",
+    "progress", "neighbours", "cut_policies", "cut_decisiveness", "strengths", "stacking", "matching", "posterior",
+    "prediction", "fit_result", "storage", "tables", "explanation", "estimators", "alternatives", "comparison",
+    "driving", "report", "cli", "__main__",
 )  # fmt: skip
 
 

@@ -6,9 +6,17 @@ import warnings
 from collections.abc import Iterable, Sequence
 from types import FrameType
 
+from whyact.visible import make_visible
+
 
 class WhyactError(Exception):
-    """Base of whyact's own errors; a wrong value of a parameter is a plain ValueError, as in scikit-learn."""
+    """Base of whyact's own errors; a wrong value of a parameter is a plain ValueError, as in scikit-learn.
+
+    A message names things that come from files, so it is made visible.
+    """
+
+    def __init__(self, message: str = ""):
+        super().__init__(make_visible(message))
 
 
 class ArgumentError(WhyactError, ValueError):
@@ -49,7 +57,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("whyact", "sklearn"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(make_visible(message), category, stacklevel=level)
 
 
 def suggest(name: str, names: Iterable[str], n_shown: int = 20) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from whyact.sampler.algorithm import Problem
 from whyact.sampler.draws import ChainDraws, Progress
+from whyact.visible import make_visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +58,7 @@ def open_bar(
         return
     with make_bar(console, unit, text_first, memory) as bar:
         task = bar.add_task(text, total=n_total)
-        yield lambda n_done, text: bar.update(task, completed=n_done, description=escape(text))
+        yield lambda n_done, text: bar.update(task, completed=n_done, description=escape(make_visible(text)))
 
 
 def make_bar(console: "Console", unit: str, text_first: bool, memory: float) -> Any:
@@ -82,7 +83,7 @@ def make_line_printer(n_total: int, unit: str, n_lines: int) -> Show:
         nonlocal n_passed
         n_before, n_passed = n_passed, int(np.searchsorted(milestones, n_done, side="right"))
         if n_passed > n_before:
-            print(f"{n_done}/{n_total} {unit}  {text}", file=sys.stderr, flush=True)
+            print(f"{n_done}/{n_total} {unit}  {make_visible(text)}", file=sys.stderr, flush=True)
 
     return show_line
 

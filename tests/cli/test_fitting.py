@@ -27,10 +27,15 @@ from whyact.storage.netcdf import read_netcdf
 from whyact.storage.run_folder import Run, begin_run
 
 
-def start_fit(demonstrations, out, *arguments, stderr):
+def start_fit(demonstrations, out, *arguments, **options):
     """A fit in a process of its own that is left running."""
     command = [sys.executable, "-m", "whyact", "fit", str(demonstrations), "-o", str(out), *arguments]
-    return subprocess.Popen(command, stderr=stderr)
+    return subprocess.Popen(command, **options)
+
+
+def ignore_ctrl_c():
+    """As a shell does for what a script starts in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def wait_until(happened):
@@ -263,6 +268,30 @@ def test_a_stopped_fit_continues_from_where_it_was(folder, tmp_path, signal_numb
         wait_until(lambda: "sweeps" in (tmp_path / "log").read_text())
         process.send_signal(signal_number)
         assert process.wait(timeout=60) == 130
+    assert "`whyact resume" in (tmp_path / "log").read_text()
+    assert read_netcdf(tmp_path / "m.nc.run" / "state.nc")["/"].attributes["n_done"] >= 1000
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs process groups")
+@pytest.mark.parametrize("n_jobs", ["1", "2"])
+@pytest.mark.parametrize("whole_group", [False, True], ids=["parent", "group"])
+def test_a_fit_in_the_background_stops_when_asked_to(folder, tmp_path, n_jobs, whole_group):
+    """Ctrl-C is ignored there; a scheduler sends SIGTERM, to the process or to all of its group."""
+    arguments = [
+        "--action", "kind", *PAPER, "--n-burn-in", "100", "--n-draws", "40000", "--n-chains", "2", "--n-jobs", n_jobs,
+    ]  # fmt: skip
+    with open(tmp_path / "log", "w") as log:
+        process = start_fit(
+            folder / "demos.csv", tmp_path / "m.nc", *arguments, stderr=log, preexec_fn=ignore_ctrl_c,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            wait_until(lambda: "sweeps" in (tmp_path / "log").read_text())
+            os.killpg(process.pid, signal.SIGTERM) if whole_group else process.terminate()
+            assert process.wait(timeout=60) == 130
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
     assert "`whyact resume" in (tmp_path / "log").read_text()
     assert read_netcdf(tmp_path / "m.nc.run" / "state.nc")["/"].attributes["n_done"] >= 1000
 

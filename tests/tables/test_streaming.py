@@ -17,6 +17,7 @@ from whyact.storage.atomic import write_streamed, write_whole
 from whyact.tables import csv as csv_files
 from whyact.tables import numpy as array_files
 from whyact.tables import parquet as parquet_files
+from whyact.tables.cells import protect
 from whyact.tables.demonstrations import open_rows, read_demonstrations
 from whyact.tables.predictions import PredictionWriter, open_predictions
 
@@ -257,7 +258,7 @@ def test_labels_come_back_from_the_file(tmp_path):
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, strict=True))
     assert rows[0] == ["action", *(f"p({label})" for label in labels), "features", "familiarity", "unfamiliar"]
-    assert [row[0] for row in rows[1:]] == labels
+    assert [row[0] for row in rows[1:]] == [protect(label) for label in labels]
 
 
 def test_without_actions_there_are_features_only():

@@ -19,6 +19,7 @@ from whyact.estimators.feature_policy import FeaturePolicyClassifier
 from whyact.estimators.inputs import CheckedInput, check_new_rows, check_observations
 from whyact.model import Priors
 from whyact.scaling import find_unit
+from whyact.visible import make_visible
 
 
 class GroupFeatures(FeaturePolicyClassifier):
@@ -174,7 +175,7 @@ class PerActionFeaturesClassifier(PolicyLearner):
         estimators = []
         for u, seed in enumerate(seeds):
             if self.verbose:
-                print(f"features of {classes[u]} ({np.sum(actions == u)} rows)", file=sys.stderr)
+                print(f"features of {make_visible(classes[u])} ({np.sum(actions == u)} rows)", file=sys.stderr)
             group = GroupFeatures(**shared, unit=unit, action_weight=0.0, scale_columns=False, random_state=int(seed))
             with warnings.catch_warnings():  # one sentence for all groups, below
                 warnings.simplefilter("ignore", UserWarning)

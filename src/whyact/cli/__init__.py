@@ -9,12 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
+from whyact.cli.arguments import say
 from whyact.cli.comparison import compare
 from whyact.cli.demo import demo
 from whyact.cli.fitting import fit, resume
 from whyact.cli.models import explain, info, predict, report
 from whyact.cli.simulating import simulate
 from whyact.version import __version__
+from whyact.visible import make_visible
 
 app = typer.Typer(help="Learn why a teacher acts.", no_args_is_help=True)
 for command in (fit, resume, predict, explain, report, info, simulate, compare, demo):
@@ -24,7 +26,7 @@ for command in (fit, resume, predict, explain, report, info, simulate, compare, 
 @app.command()
 def version() -> None:
     """Print the version."""
-    typer.echo(__version__)
+    say(__version__)
 
 
 def print_version(asked: bool) -> None:
@@ -64,10 +66,10 @@ def run_command_line(app: typer.Typer) -> None:
         if type(error).__name__ == "NoArgsIsHelpError":
             error.show()
         else:
-            print(f"whyact: {describe_error(error)}", file=sys.stderr)
+            say(f"whyact: {describe_error(error)}", err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        print("whyact: stopped.", file=sys.stderr)
+        say("whyact: stopped.", err=True)
         sys.exit(130)
     except BrokenPipeError:
         # the reader of a pipe has left, as `head` does; Python would complain once more when it closes its end
@@ -81,5 +83,5 @@ def describe_error(error: Any) -> str:
     if type(error) is typer.BadParameter:
         name = error.param_hint or (error.param.opts[0] if error.param else "")
         text = f"{name}: {error.message}" if name else error.message
-    text = " ".join(text.split())
+    text = make_visible(" ".join(text.split()))
     return text if text.endswith((".", "?")) else f"{text}."

@@ -15,11 +15,14 @@ import typer
 
 import whyact
 from whyact.errors import ArgumentError, WhyactError
+from whyact.visible import make_visible
 
 if TYPE_CHECKING:
     from whyact.estimators.feature_policy import FeaturePolicyClassifier
 
 LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, as everywhere in scikit-learn
+LONGEST_SHOWN = 60  # characters of what was given
+LARGEST_PICTURE = 2**40  # entries of an observation; larger ones are slips
 PICTURES = (".png", ".svg", ".pdf")
 
 # Option of the command line for each argument of the library that may be refused.
@@ -38,6 +41,14 @@ OPTIONS = {
     "n_folds": "--folds",
     "n_repeats": "--repeats",
 }
+
+# --- what is said -------------------------------------------------------------------------------------------
+
+
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines: the one way of a command to a terminal. A name in a line cannot end it."""
+    typer.echo("\n".join(make_visible(line) for line in lines), err=err)
+
 
 # --- errors -------------------------------------------------------------------------------------------------
 
@@ -71,7 +82,7 @@ def user_errors(options: Mapping[str, str] = OPTIONS) -> Iterator[None]:
 
 def stop(advice: str) -> NoReturn:
     """End a command that the user has interrupted."""
-    typer.echo(f"whyact: stopped; {advice}", err=True)
+    say(f"whyact: stopped; {advice}", err=True)
     raise typer.Exit(130) from None
 
 
@@ -176,6 +187,13 @@ Available = Annotated[
     str | None,
     typer.Option("--available", metavar=AVAILABLE_METAVAR, help=AVAILABLE_HELP, show_default=AVAILABLE_DEFAULT),
 ]
+Protect = Annotated[
+    bool,
+    typer.Option(
+        "--protect/--no-protect",
+        help="In CSV, write an apostrophe before labels that a spreadsheet would run as a formula.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor what was learned.")]
 
 
@@ -213,8 +231,9 @@ def parse_shape(text: str) -> tuple[int, ...]:
         shape = tuple(int(part) for part in text.replace("x", ",").split(","))
     except ValueError:
         shape = ()
-    if len(shape) < 2 or min(shape) < 1:
-        raise Refusal(f"--shape: {text!r} is not two or more sizes separated by commas, such as 8,8 or 2,21,65.")
+    if len(shape) < 2 or min(shape) < 1 or prod(shape) > LARGEST_PICTURE:
+        shown = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+        raise Refusal(f"--shape: {shown!r} is not two or more sizes separated by commas, such as 8,8 or 2,21,65.")
     return shape
 
 

@@ -17,6 +17,7 @@ from whyact.cli.arguments import (
     check_output,
     check_picture,
     out_option,
+    say,
     split_names,
     stop,
     user_errors,
@@ -69,7 +70,7 @@ def compare(
             observed = None if columns is None else split_names(columns)
             table = read_demonstrations(file, action=action, groups=groups, columns=observed)
             assert table.y is not None  # because an action was named
-            typer.echo(
+            say(
                 f"{len(table.X)} demonstrations from {file}: {table.X.shape[1]} observed columns, action {action}"
                 f"{'' if groups is None else f', groups {groups}'}."
             )
@@ -106,4 +107,4 @@ def write_comparison(comparison: "Comparison", out: Path | None, picture: Path |
         comparison.plot().savefig(picture, dpi=110)
         written.append(picture)
     if written:
-        typer.echo(f"Written: {', '.join(map(str, written))}")
+        say(f"Written: {', '.join(map(str, written))}")

@@ -4,10 +4,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import whyact
-from whyact.cli.arguments import PICTURES, RandomState, check_output, out_option, user_errors
+from whyact.cli.arguments import PICTURES, RandomState, check_output, out_option, say, user_errors
 from whyact.errors import ChainsDisagreeWarning
 
 if TYPE_CHECKING:
@@ -41,17 +39,18 @@ def demo(
     traffic = load_traffic()
     X, y = traffic.observations, traffic.actions
     new = traffic.episode % 4 == 0  # whole episodes, so that no moment has a neighbour among those learned from
-    typer.echo(
+    say(
         f"A driver in simulated traffic (highway-env), {len(X)} moments: the cars around it now and a second ago, its "
         f"own speed, and what the driver did next. {(~new).sum()} are for learning; nobody says which situations "
-        "matter.\n"
+        "matter.",
+        "",
     )
     with user_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ChainsDisagreeWarning)  # the description says so
         model = whyact.FeaturePolicyClassifier(**DEMO_OPTIONS, random_state=random_state, n_jobs=2, verbose=1)
         model.fit(X[~new], y[~new])
-    typer.echo(f"\n{describe(model, column_names=traffic.grid.column_names, n_entries=3)}\n")
-    typer.echo(
+    say("", *describe(model, column_names=traffic.grid.column_names, n_entries=3).split("\n"), "")
+    say(
         f"Accuracy on the {new.sum()} moments of {len(set(traffic.episode[new]))} episodes it has not seen: "
         f"{model.score(X[new], y[new]):.2f} {say_usual(y[~new], y[new])}"
     )
@@ -74,8 +73,8 @@ def draw(model: "FeaturePolicyClassifier", grid: "TrafficGrid", out: Path) -> No
 
         figure = plot_traffic_features(model, grid, "What makes the driver act")
     except ImportError:
-        typer.echo("No picture was drawn: install whyact[plot] to get one.")
+        say("No picture was drawn: install whyact[plot] to get one.")
         return
     with user_errors():
         figure.savefig(out, dpi=110)
-    typer.echo(f"Written: {out}")
+    say(f"Written: {out}")

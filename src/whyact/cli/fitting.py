@@ -2,7 +2,6 @@
 
 import logging
 import shlex
-import signal
 import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import BrokenExecutor
@@ -21,11 +20,13 @@ from whyact.cli.arguments import (
     check_output,
     check_shape,
     out_option,
+    say,
     stop,
     user_errors,
 )
 from whyact.cli.fit_options import DATA, OWN_DEFAULTS, TABLE, collect, with_table
 from whyact.errors import ChainsDisagreeWarning
+from whyact.visible import make_visible
 
 if TYPE_CHECKING:
     from whyact.estimators.settings_file import Settings
@@ -66,12 +67,12 @@ def fit(
 
         table = read_table(demonstrations, settings.data, no_action)
         if not quiet:
-            typer.echo(describe_table(demonstrations, table))
+            say(describe_table(demonstrations, table))
             if settings.parameters.get("scale_columns") is False:
                 advise_scaling(table)
         run = make_run(table, settings, demonstrations)
         if not quiet and run.available is not None:
-            typer.echo(describe_available(run, settings.data["available"]))
+            say(describe_available(run, settings.data["available"]))
         folder = find_folder(out)
         begin_run(folder, run)
     carry_out_run(folder, n_jobs, quiet, is_new=True)
@@ -155,17 +156,27 @@ def carry_out_run(folder: Path, n_jobs: int, quiet: bool, *, is_new: bool) -> No
     # scikit-learn comes in only when a command runs
     from whyact.estimators.fit_in_folder import fit_in_folder
     from whyact.explanation.describe import describe
+    from whyact.sampler.interrupts import stop_on_terminate
     from whyact.storage.run_folder import find_model_path
 
-    # as Ctrl-C, which waits for a safe moment and leaves a checkpoint
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    logging.getLogger("whyact").addHandler(logging.StreamHandler())  # warnings of checkpoints, on standard error
+    stop_on_terminate()  # which waits for a safe moment and leaves a checkpoint
+    handler = logging.StreamHandler()  # warnings of checkpoints, on standard error
+    handler.setFormatter(VisibleFormatter())
+    logging.getLogger("whyact").addHandler(handler)
     with run_errors(folder, is_new), user_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ChainsDisagreeWarning)  # the description says so
         model_path = find_model_path(folder)
         model = fit_in_folder(folder, is_new=is_new, n_jobs=n_jobs, verbose=int(not quiet))
     if not quiet:
-        typer.echo(f"\n{describe(model)}\nWritten: {model_path}")
+        say("", *describe(model).split("\n"), f"Written: {model_path}")
+
+
+class VisibleFormatter(logging.Formatter):
+    """What is logged names files, which can be called anything."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        return make_visible(super().format(record))
 
 
 @contextmanager
@@ -219,7 +230,7 @@ def advise_scaling(table: "Table") -> None:
     from whyact.tables.spreads import WIDE, compare_spreads  # numpy comes in only when a command runs
 
     if (ratio := compare_spreads(table.X)) >= WIDE:
-        typer.echo(
+        say(
             f"The columns differ in scale by a factor of {ratio:.2g}, and the model mainly explains the largest; "
             "--scale-columns yes brings all of them to the same range."
         )

@@ -20,6 +20,7 @@ from whyact.cli.arguments import (
     Available,
     ModelFile,
     NJobs,
+    Protect,
     Refusal,
     RowsFile,
     check_output,
@@ -29,6 +30,7 @@ from whyact.cli.arguments import (
     out_option,
     parse_available,
     parse_shape,
+    say,
     user_errors,
 )
 from whyact.errors import list_names
@@ -56,6 +58,7 @@ def predict(
         str | None, typer.Option(help=PREDICTION_HELP, metavar="mmse|map", show_default="as fitted")
     ] = None,
     available: Available = None,
+    protect: Protect = True,
     n_jobs: NJobs = -1,
 ) -> None:
     """Predict the action for each row of a file of any length.
@@ -75,14 +78,14 @@ def predict(
 
         blocks = open_blocks(learned, file, columns)
         first = next(blocks)  # a file without rows is an error before anything is written
-        with open_predictions(out, list(learned.classes_)) as writer:
+        with open_predictions(out, list(learned.classes_), protect_labels=protect) as writer:
 
             def predict_block(block: "RowBlock") -> bytes:
                 judged = learned.judge(name_columns(learned, block.values), prediction, block.available)
                 return writer.format(judged.probabilities, judged.substates, judged.familiarity)
 
             for text in map_in_threads(predict_block, chain([first], blocks), n_jobs):
-                writer.file.write(text)
+                writer.append(text)
 
 
 def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> Iterator[Result]:
@@ -138,6 +141,7 @@ def explain(
     nearest: Annotated[int, typer.Option(min=0, help="Number of similar demonstrations to name.")] = 3,
     interval: Annotated[float, typer.Option(help="Probability that each interval covers.")] = 0.9,
     available: Available = None,
+    protect: Protect = True,
 ) -> None:
     """Explain predictions: what each feature favours, what no feature explains, and what would change the action."""
     if out is not None:
@@ -149,18 +153,24 @@ def explain(
     columns = None if available is None else parse_available(available)
     learned = load_model(model)
     with user_errors(ROW_OPTIONS):
-        from whyact.storage.atomic import write_streamed  # numpy comes in only when a command runs
+        # numpy comes in only when a command runs
+        from whyact.storage.atomic import write_streamed
+        from whyact.tables.cells import protect as protect_cell
+        from whyact.tables.predictions import encode
 
         picked = pick_rows(open_blocks(learned, file, columns), row)
         explained = explain_blocks(learned, picked, n_nearest=nearest, interval=interval)
         if out is None:
             for reasons in explained:
-                typer.echo(str(reasons))
+                say(*str(reasons).split("\n"))
             return
         with write_streamed(out) as stream:
             for number, reasons in enumerate(explained):
-                stream.write(reasons.to_frame().to_csv(index=False, header=number == 0).encode())
-    typer.echo(f"Written: {out}")
+                frame = reasons.to_frame()
+                if protect:
+                    frame["action"] = [protect_cell(str(label)) for label in frame["action"]]
+                stream.write(encode(frame.to_csv(index=False, header=number == 0)))
+    say(f"Written: {out}")
 
 
 def pick_rows(blocks: "Iterable[RowBlock]", wanted: list[int] | None) -> "Iterator[tuple[np.ndarray, RowBlock]]":
@@ -262,7 +272,7 @@ def report(
                 learned, out, shape=sizes, kind=kind, origin=origin, test=held_out, title=title or model.name,
                 source=getattr(learned, "source_", None), tolerances=curve,
             )  # fmt: skip
-    typer.echo(f"Written: {out}")
+    say(f"Written: {out}")
 
 
 def read_test(
@@ -307,8 +317,8 @@ def info(model: ModelFile) -> None:
         from whyact.storage.netcdf import read_netcdf
 
         for name, text in list_facts(model, learned, read_netcdf(model)["/"].attributes).items():
-            typer.echo(f"{name + ':':14}{text}")
-        typer.echo(describe(learned))
+            say(f"{name + ':':14}{text}")
+        say(*describe(learned).split("\n"))
 
 
 def list_facts(path: Path, model: "FeaturePolicyClassifier", about: dict[str, Any]) -> dict[str, str]:

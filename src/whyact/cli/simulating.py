@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from whyact.cli.arguments import RandomState, Refusal, check_output, out_option, user_errors
+from whyact.cli.arguments import RandomState, Refusal, check_output, out_option, say, user_errors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +56,7 @@ def simulate(
         write_demonstrations(out, drawn.observations, names[drawn.actions])
         if truth is not None:
             write_truth(truth, drawn, names)
-    typer.echo(f"Written: {out if truth is None else f'{out}, {truth}'}")
+    say(f"Written: {out if truth is None else f'{out}, {truth}'}")
 
 
 def write_demonstrations(path: Path, observations: "np.ndarray", labels: "np.ndarray") -> None:

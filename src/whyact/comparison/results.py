@@ -10,6 +10,7 @@ import pandas
 
 from whyact.comparison.picture import plot_comparison
 from whyact.storage.atomic import write_whole
+from whyact.visible import make_visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -235,7 +236,7 @@ class Comparison:
         """
         console.print(make_table(self))
         for sentence in [explain_table(self), *self.notes]:
-            console.print(sentence, highlight=False, markup=False)
+            console.print(make_visible(sentence), highlight=False, markup=False)
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -280,7 +281,7 @@ def make_table(comparison: Comparison) -> "Table":
         ]
         style = "bold" if name == comparison.reference else ""
         # Text, since a name of the user may look like markup
-        table.add_row(Text(comparison.labels[name]), *(Text(cell) for cell in cells), style=style)
+        table.add_row(Text(make_visible(comparison.labels[name])), *(Text(cell) for cell in cells), style=style)
     return table
 
 

@@ -28,6 +28,7 @@ from whyact.tables.source import reading
 
 LARGEST_FILE = 2**20  # bytes; a file of settings has a few lines
 LARGEST_SEED = 2**32 - 1  # of numpy's RandomState
+LARGEST_WHOLE = 2**63 - 1  # no count is larger, and no array counts further
 
 
 class Settings(NamedTuple):
@@ -59,8 +60,13 @@ class Kind(NamedTuple):
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, and not a truth value."""
-    return isinstance(value, int) and not isinstance(value, bool)
+    """Whether a value is a whole number that a computer counts with, and not a truth value."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_WHOLE
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is a finite number; a whole one of hundreds of digits has no place among the fractions."""
+    return is_whole(value) if isinstance(value, int) else is_number(value)
 
 
 def is_list_of(accepts: Callable[[Any], bool], value: Any) -> bool:
@@ -75,12 +81,12 @@ def is_text(value: Any) -> bool:
 
 WHOLE = Kind(is_whole, "a whole number")
 SEED = Kind(lambda value: is_whole(value) and 0 <= value <= LARGEST_SEED, f"a whole number from 0 to {LARGEST_SEED}")
-NUMBER = Kind(is_number, "a finite number")
-SECONDS = Kind(lambda value: is_number(value) and value >= 0, "a finite number of at least 0")
+NUMBER = Kind(is_finite, "a finite number")
+SECONDS = Kind(lambda value: is_finite(value) and value >= 0, "a finite number of at least 0")
 TRUTH = Kind(lambda value: isinstance(value, bool), "true or false")
 TEXT = Kind(is_text, "a string")
 TEXTS = Kind(lambda value: is_list_of(is_text, value), "a list of strings")
-PAIR = Kind(lambda value: is_list_of(is_number, value) and len(value) == 2, "a pair of numbers")
+PAIR = Kind(lambda value: is_list_of(is_finite, value) and len(value) == 2, "a pair of numbers")
 POSITIVE = Kind(lambda value: is_whole(value) and value > 0, "a whole number above 0")
 SHAPE = Kind(
     lambda value: is_list_of(POSITIVE.accepts, value) and len(value) > 1,
@@ -169,6 +175,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         refuse(path, f"it is not TOML: {error}")
     except RecursionError:
         refuse(path, "it is nested too deeply")
+    except ValueError:  # Python reads no number of more than 4300 digits
+        refuse(path, "it holds a number with too many digits")
 
 
 def decode_priors(path: Path, pairs: dict[str, Any]) -> Priors:
@@ -238,7 +246,10 @@ def check(path: Path, prefix: str, given: Mapping[str, Any], kinds: Mapping[str,
 
 def shorten(value: Any, length: int = 60) -> str:
     """A value as text, cut where it is long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no number of more than 4300 digits, which hexadecimal ones can have
+        return "a number with too many digits"
     return text if len(text) <= length else text[:length] + "..."
 
 

@@ -9,6 +9,7 @@ from whyact.explanation.suitability import list_doubts, say_choices, say_toleran
 from whyact.explanation.text import WORTH_TIMES, say_factor
 from whyact.explanation.voices import align_policies, find_times, find_usual_policy, is_learned, is_product
 from whyact.intervals import Interval
+from whyact.visible import make_visible
 
 # Entries below this share of the strongest one are not worth naming.
 WORTH_NAMING = 0.05
@@ -70,6 +71,11 @@ def name_columns(names: np.ndarray | None, n_columns: int) -> Sequence[str]:
     return [f"x{d}" for d in range(n_columns)] if names is None else list(names)
 
 
+def name_action(model: Any, action: int) -> str:
+    """The label of an action, for a sentence."""
+    return make_visible(model.classes_[action])
+
+
 def say_how_many(model: Any, what: str) -> str:
     """How many there are, and how sure that is."""
     count = model.n_components_
@@ -108,13 +114,13 @@ def say_looks(entries: np.ndarray, names: Sequence[str], n_entries: int, form: s
     """Name the strongest entries with their values."""
     named = find_strongest(entries)
     rest = f" and {len(named) - n_entries} more" if len(named) > n_entries else ""
-    return ", ".join(f"{names[d]} {form.format(entries[d])}" for d in named[:n_entries]) + rest
+    return ", ".join(f"{make_visible(names[d])} {form.format(entries[d])}" for d in named[:n_entries]) + rest
 
 
 def name_strongest(entries: np.ndarray, names: Sequence[str], n_entries: int) -> str:
     """Name the strongest entries, in few words."""
     named = find_strongest(entries)
-    return ", ".join(str(names[d]) for d in named[:n_entries]) + (", ..." if len(named) > n_entries else "")
+    return ", ".join(make_visible(names[d]) for d in named[:n_entries]) + (", ..." if len(named) > n_entries else "")
 
 
 def say_policy(model: Any, k: int, policies: Interval | None = None) -> str:
@@ -129,7 +135,7 @@ def say_policy(model: Any, k: int, policies: Interval | None = None) -> str:
     best = int(np.argmax(policies.value[k]))
     mean, low, high = (numbers[k, best] for numbers in policies)
     level = f"{aligned.interval:.0%} {'of the draws' if is_product(model) else 'interval'}"
-    return f"{model.classes_[best]} with {mean:.2f} ({level} {low:.2f} to {high:.2f}); "
+    return f"{name_action(model, best)} with {mean:.2f} ({level} {low:.2f} to {high:.2f}); "
 
 
 def say_combination(model: Any) -> list[str]:
@@ -141,8 +147,8 @@ def say_combination(model: Any) -> list[str]:
         best = int(np.argmax(usual))
         return [
             f"Policies are multiplied (product){say_why(model)}.",
-            f"With the usual amount of every feature: {model.classes_[best]} with {usual[best]:.2f}. What follows is "
-            "for all of a feature, and the usual amount of the others.",
+            f"With the usual amount of every feature: {name_action(model, best)} with {usual[best]:.2f}. What follows "
+            "is for all of a feature, and the usual amount of the others.",
         ]
     learned = "learned" if is_learned(model) else "as set"
     told = [f"Policies are mixed (mixture){say_why(model)}; decisiveness {model.decisiveness_:.3g} ({learned})."]
@@ -170,7 +176,7 @@ def say_pull(model: Any, times: np.ndarray) -> str:
     most, least = int(np.argmax(times)), int(np.argmin(times))
     told = []
     if times[most] >= WORTH_TIMES:
-        told.append(f"{model.classes_[most]} {say_factor(times[most])} times more likely")
+        told.append(f"{name_action(model, most)} {say_factor(times[most])} times more likely")
     if times[least] <= 1 / WORTH_TIMES:
-        told.append(f"{model.classes_[least]} {say_factor(1 / times[least])} times less likely")
+        told.append(f"{name_action(model, least)} {say_factor(1 / times[least])} times less likely")
     return f"{' and '.join(told)} than without it; " if told else ""

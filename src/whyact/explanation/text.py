@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -11,6 +11,7 @@ from whyact.explanation.counterfactual import Counterfactual
 from whyact.explanation.terms import LOG_ODDS, PROBABILITY
 from whyact.intervals import Interval
 from whyact.prediction import FAMILIAR
+from whyact.visible import make_visible
 
 if TYPE_CHECKING:
     import pandas
@@ -148,7 +149,8 @@ class Explanation:
 
     def __str__(self) -> str:
         told = TOLD_OF_UNFAMILIAR if self.unfamiliar else TOLD_OF_FAMILIAR
-        sentences = (say(self) for say in told)
+        one = make_names_visible(self)
+        sentences = (say(one) for say in told)
         return "\n  ".join(sentence for sentence in sentences if sentence)
 
 
@@ -223,6 +225,26 @@ class Explanations(Sequence[Explanation]):
             for name, numbers in (("substate", one.substates), ("presence", one.presence)):
                 lines[name] += np.repeat(np.append(numbers, [np.nan, np.nan]), n_actions).tolist()
         return pandas.DataFrame(lines)
+
+
+def make_names_visible(one: Explanation) -> Explanation:
+    """The same reasons with all labels and names as they may be shown."""
+    words, found = one.vocabulary, one.counterfactual
+    return replace(
+        one,
+        action=make_visible(one.action),
+        nearest=tuple(
+            near if near.action is None else near._replace(action=make_visible(near.action)) for near in one.nearest
+        ),
+        counterfactual=None
+        if found is None
+        else found._replace(before=make_visible(found.before), action=make_visible(found.action)),
+        vocabulary=replace(
+            words,
+            classes=np.array([make_visible(label) for label in words.classes], dtype=object),
+            columns=[make_visible(name) for name in words.columns],
+        ),
+    )
 
 
 def say_estimate(estimate: Interval, *where: int) -> str:

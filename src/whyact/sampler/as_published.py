@@ -40,6 +40,7 @@ from whyact.sampler.hyperparameters import (
     expected_features_per_mass,
     floor_at_rounding,
 )
+from whyact.sampler.limits import draw_gamma, draw_number_of_births
 from whyact.sampler.policies import (
     draw_dirichlet,
     draw_indicator_counts,
@@ -166,7 +167,7 @@ def propose_births(
     n_dimensions = features.shape[1]
     concentration = state.ibp_concentration
     rate = state.ibp_mass * concentration / (concentration + n_dimensions - 1)
-    n_new = 1 if rng.random() < moves.birth_probability else rng.poisson(rate)
+    n_new = 1 if rng.random() < moves.birth_probability else draw_number_of_births(rng, rate)
     n_old = 0
     for k in range(len(features)):
         n_old += n_active[k] == 1 and features[k, d] != 0.0
@@ -288,7 +289,7 @@ def log_gamma_density(x, shape, rate):
 @kernel
 def propose_around(rng, value, shape):
     """Draw from the Gamma proposal with mean `value`; return it and the log of backward over forward density."""
-    proposed = max(value * rng.standard_gamma(shape) / shape, 1e-300)
+    proposed = max(value * draw_gamma(rng, shape) / shape, 1e-300)
     backward = log_gamma_density(value, shape, shape / proposed)
     return proposed, backward - log_gamma_density(proposed, shape, shape / value)
 
@@ -312,7 +313,7 @@ def draw_noise_as_published(rng, squares, shape, rate, observation_weight, data,
     """Draw sigma^2 from its inverse Gamma; move alpha_sigma and beta_sigma by a Metropolis step each."""
     half_weight = 0.5 * observation_weight
     squares = floor_at_rounding(squares, data)
-    variance = (rate + half_weight * squares) / rng.standard_gamma(shape + half_weight * data.n_observed)
+    variance = (rate + half_weight * squares) / draw_gamma(rng, shape + half_weight * data.n_observed)
     proposed, log_ratio = propose_around(rng, shape, NOISE_PROPOSAL_SHAPE)
     log_ratio += log_density_noise_shape_given_rate(proposed, variance, rate, target)
     log_ratio -= log_density_noise_shape_given_rate(shape, variance, rate, target)
@@ -354,7 +355,7 @@ def draw_ibp_as_published(rng, features, concentration, target):
     n_dimensions = features.shape[1]
     n_active = count_active(features)
     ibp_mass = draw_ibp_mass(rng, len(features), n_dimensions, concentration, target)
-    proposed = rng.standard_gamma(target.ibp_concentration_shape) / target.ibp_concentration_rate
+    proposed = draw_gamma(rng, target.ibp_concentration_shape) / target.ibp_concentration_rate
     if proposed > 1e-300:
         log_ratio = log_likelihood_ibp_concentration(proposed, ibp_mass, n_active, n_dimensions)
         log_ratio -= log_likelihood_ibp_concentration(concentration, ibp_mass, n_active, n_dimensions)

@@ -30,6 +30,7 @@ from whyact.sampler.combining import (
 )
 from whyact.sampler.compiling import inlined, kernel
 from whyact.sampler.hyperparameters import expected_features_per_mass
+from whyact.sampler.limits import draw_beta, draw_number_of_births
 from whyact.sampler.policies import draw_dirichlet
 from whyact.sampler.product import draw_policy_of_product
 from whyact.sampler.substates import ActionTerm, bound_number, draw_level, log_least_of_levels, log_sum_of_levels
@@ -88,7 +89,7 @@ def draw_policy_from_prior(rng, policies, policy_concentration, policy_scale, ta
 @kernel
 def draw_sparsity(rng, alpha_zero, alpha_nonzero):
     """Draw theta = P(s = 0); it stays inside the open interval where rounding would put it on the border."""
-    return min(max(rng.beta(alpha_zero, alpha_nonzero), 1e-300), 1.0 - 1e-16)
+    return min(max(draw_beta(rng, alpha_zero, alpha_nonzero), 1e-300), 1.0 - 1e-16)
 
 
 @kernel
@@ -233,7 +234,7 @@ def draw_feature_from_buffet(rng, n_dimensions, concentration, weight_scale, pos
 @kernel
 def draw_number_of_empty(rng, expected, least, room):
     """Draw a Poisson number, given that it is at least `least` and at most `room`."""
-    number = rng.poisson(expected)
+    number = draw_number_of_births(rng, expected)
     if least <= number <= room:
         return number
     # another try may have little chance, so the number is drawn from the truncated sum; terms are relative to the first

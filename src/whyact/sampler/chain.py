@@ -4,6 +4,7 @@ A chain runs in segments (rng, state) -> (rng, state, draws). Where a chain is c
 neither does the number of processes, nor a stop in between: `Progress` is all that a run needs to continue.
 """
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from whyact.sampler.algorithm import Algorithm
 from whyact.sampler.draws import ChainDraws, Progress
 from whyact.sampler.exact import EXACT
 from whyact.sampler.interrupts import interrupts_between_kernels
+from whyact.sampler.limits import solvable_matrices
 
 # The observation weight rises from this share of its value during the first part of the burn-in.
 COOLEST_SHARE = 0.02
@@ -65,7 +67,8 @@ def run_segment(
     merges = when_to_merge(n_burn_in) if algorithm.merge else []
     draws = ChainDraws(state, target.n_levels)
     done = 0
-    with threadpool_limits(limits=1, user_api="blas"), interrupts_between_kernels() as deliver_interrupt:
+    one_thread = threadpool_limits(limits=1, user_api="blas")
+    with one_thread, solvable_matrices(), interrupts_between_kernels() as deliver_interrupt:
         while done < len(observation_weights):
             sweep = first + done
             # up to the next merge, the end of the burn-in, or the next draw to keep
@@ -81,7 +84,7 @@ def run_segment(
             if algorithm.merge and sweep in merges:
                 state = algorithm.merge(rng, state, data, target, deliver_interrupt)
             if sweep > n_burn_in and (sweep - n_burn_in) % thin == 0:
-                density = algorithm.log_joint(state, data, target)
+                density = find_density(algorithm, state, data, target)
                 if not np.isfinite(density):
                     raise FloatingPointError(
                         f"the sampler has left the range of floating point numbers (log joint density {density}, noise "
@@ -89,6 +92,14 @@ def run_segment(
                     )
                 draws.append(state, density, info.log_action_likelihood)
     return rng, state, draws
+
+
+def find_density(algorithm: Algorithm, state: Any, data: Demonstrations, target: Any) -> float:
+    """The log joint density; not a number where a number of the state has no logarithm."""
+    try:
+        return algorithm.log_joint(state, data, target)
+    except ValueError:  # of Python's logarithm
+        return math.nan
 
 
 def run_chains(

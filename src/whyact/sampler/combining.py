@@ -141,7 +141,7 @@ def bound_inverse_probability(tally, n, action, votes, data):
     # a share below one to the power of tau is below that to the power of 2, 4, 8, ... up to tau
     share = largest / own
     power = 2.0
-    while power <= votes.power:
+    while power <= votes.power and share > 0.0:
         share *= share
         power *= 2.0
     return 1.0 + n_others * share

@@ -2,7 +2,8 @@
 
 numba's own cache has two gaps: it looks only at the file of the calling function, so a changed callee in another file
 meets a stale caller; and it raises at import where no folder is writable. Both are closed here: the cache folder is
-named after a digest of all kernel files, and without a writable folder the kernels are compiled in memory.
+named after a digest of all kernel files, and without a folder that only this user can write to (`private_folders.py`)
+the kernels are compiled in memory.
 """
 
 import hashlib
@@ -12,9 +13,11 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
+
+from whyact.sampler.private_folders import NotPrivateError, check_files, make_private_folder
 
 logger = logging.getLogger("whyact")
 
@@ -36,38 +39,51 @@ def find_kernel_files(package: Path) -> list[Path]:
     return [package / "model.py", *sorted(path for room in rooms for path in room.rglob("*.py"))]
 
 
-def find_cache_folder() -> Path | None:
-    """Return the folder for the kernels as they are now, or None if it cannot be written.
+class Cache(NamedTuple):
+    """Where compiled kernels are kept."""
 
-    It is never a folder that others can write to: what lies in a cache is code that will be run.
-    """
+    folder: Path | None  # None: nowhere, so they are compiled in memory
+    reason: str = ""  # why not
+
+
+def find_base_folder() -> Path:
+    """The folder for caches of all kinds, as the user or the system sets it."""
     if os.environ.get("NUMBA_CACHE_DIR"):
-        base = Path(os.environ["NUMBA_CACHE_DIR"])
-    elif sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
-        base = Path(os.environ["LOCALAPPDATA"])
-    elif os.environ.get("XDG_CACHE_HOME"):
-        base = Path(os.environ["XDG_CACHE_HOME"])
-    else:
-        base = Path(os.path.expanduser("~")) / ".cache"
-    folder = base / "whyact" / digest_of_kernels()
+        return Path(os.environ["NUMBA_CACHE_DIR"])
+    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        return Path(os.environ["LOCALAPPDATA"])
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"])
+    return Path(os.path.expanduser("~")) / ".cache"  # without a home it is relative, and refused
+
+
+def find_cache() -> Cache:
+    """Find the folder for the kernels as they are now.
+
+    It is never a folder that others can write to, or that holds what others have put there: what lies in a cache is
+    code that will be run.
+    """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = make_private_folder(find_base_folder(), "whyact", digest_of_kernels())
+        check_files(folder)
         with tempfile.TemporaryFile(dir=folder):
-            return folder
+            return Cache(folder)
+    except NotPrivateError as error:
+        return Cache(None, f"no private cache folder: {error}")
     except OSError:
-        return None
+        return Cache(None, "no writable cache folder")
 
 
-CACHE_FOLDER = find_cache_folder()
+CACHE = find_cache()
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Decorate a function as a compiled kernel; compilation happens at its first call."""
-    if CACHE_FOLDER is None:
+    if CACHE.folder is None:
         return numba.njit(**OPTIONS)(function)
     config: Any = numba.config
     configured = config.CACHE_DIR
-    config.CACHE_DIR = str(CACHE_FOLDER)
+    config.CACHE_DIR = str(CACHE.folder)
     try:
         return numba.njit(cache=True, **OPTIONS)(function)
     except RuntimeError:  # numba found no place for its cache after all
@@ -87,7 +103,7 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 def is_compiled(name: str) -> bool:
     """Whether an earlier run has left this kernel in the cache."""
-    return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob(f"*.{name}-*.nbi"))
+    return CACHE.folder is not None and any(CACHE.folder.rglob(f"*.{name}-*.nbi"))
 
 
 def announce_compilation(verbose: int, name: str) -> None:
@@ -97,7 +113,7 @@ def announce_compilation(verbose: int, name: str) -> None:
     """
     if is_compiled(name):
         return
-    kept = "later runs take them from the cache" if CACHE_FOLDER else "no writable cache folder, so every run compiles"
+    kept = "later runs take them from the cache" if CACHE.folder else f"{CACHE.reason}; so every run compiles"
     sentence = f"whyact: compiling the sampler's kernels, which takes a minute or two ({kept})."
     logger.info(sentence)
     if verbose or sys.stderr.isatty():

@@ -37,6 +37,7 @@ from whyact.sampler.combining import (
     tally_rows,
 )
 from whyact.sampler.compiling import inlined, kernel
+from whyact.sampler.limits import draw_gamma
 from whyact.sampler.policies import log_density_concentration_given_policies
 from whyact.sampler.slicing import make_slice_sampler
 
@@ -206,7 +207,7 @@ def stretch_policies(rng, substates, policies, concentration, tallies, votes, da
     gain += n_features * n_actions * each
     new_policies = np.empty_like(policies)
     for k in range(n_features):
-        total = rng.standard_gamma(n_actions * concentration)
+        total = draw_gamma(rng, n_actions * concentration)
         if not total > SMALLEST:
             return policies, concentration, tallies
         logs = np.log(policies[k]) + math.log(total)

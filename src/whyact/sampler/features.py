@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from whyact.sampler.compiling import kernel
+from whyact.sampler.limits import LOST, MOST_TRIES
 
 SQRT_HALF = math.sqrt(0.5)
 SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
@@ -55,16 +56,18 @@ def is_below_odds(threshold, factor, t):
 def draw_positive_normal(rng, t):
     """Draw x > 0 with density proportional to exp(-(x - t)^2 / 2) (Robert, 1995)."""
     if t > -0.4:
-        while True:
+        for _ in range(MOST_TRIES):
             x = t + rng.standard_normal()
             if x > 0.0:
                 return x
+        raise FloatingPointError(LOST)
     rate = 0.5 * (-t + math.sqrt(t * t + 4.0))
-    while True:
+    for _ in range(MOST_TRIES):
         x = rng.standard_exponential() / rate
         gap = x - t - rate
         if rng.standard_exponential() > 0.5 * gap * gap and x > 0.0:
             return x
+    raise FloatingPointError(LOST)
 
 
 @kernel

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from whyact.sampler.compiling import kernel
+from whyact.sampler.limits import draw_gamma
 from whyact.sampler.slicing import make_slice_sampler
 
 # Relative error that a sum of squared residuals may have.
@@ -70,7 +71,7 @@ def draw_noise(rng, squares, variance, shape, observation_weight, data, target):
         rng, shape,
         (variance, target.noise_rate_shape, target.noise_rate_rate, target.noise_shape_shape, target.noise_shape_rate),
     )  # fmt: skip
-    rate = rng.standard_gamma(target.noise_rate_shape + shape) / (target.noise_rate_rate + 1.0 / variance)
+    rate = draw_gamma(rng, target.noise_rate_shape + shape) / (target.noise_rate_rate + 1.0 / variance)
     return variance, shape, rate
 
 
@@ -86,7 +87,7 @@ def draw_weight_scale(rng, features, target):
     if not target.positive:
         n_active *= 0.5
         total *= 0.5
-    return (target.weight_scale_rate + total) / rng.standard_gamma(target.weight_scale_shape + n_active)
+    return (target.weight_scale_rate + total) / draw_gamma(rng, target.weight_scale_shape + n_active)
 
 
 @kernel
@@ -130,7 +131,7 @@ def count_active(features):
 @kernel
 def draw_ibp_mass(rng, n_features, n_dimensions, concentration, target):
     """Draw alpha_a given beta_a and the number of features: Gamma."""
-    return rng.standard_gamma(target.ibp_mass_shape + n_features) / (
+    return draw_gamma(rng, target.ibp_mass_shape + n_features) / (
         target.ibp_mass_rate + expected_features_per_mass(concentration, n_dimensions)
     )
 

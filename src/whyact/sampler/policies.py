@@ -12,6 +12,7 @@ import numpy as np
 
 from whyact.sampler.combining import SMALLEST
 from whyact.sampler.compiling import kernel
+from whyact.sampler.limits import draw_binomial, draw_gamma
 from whyact.sampler.slicing import make_slice_sampler
 
 
@@ -23,7 +24,7 @@ def draw_dirichlet(rng, concentrations):
         return logs
     for u in range(len(logs)):
         # Gamma(a) = Gamma(a + 1) * U^(1 / a)
-        logs[u] = math.log(rng.standard_gamma(concentrations[u] + 1.0)) - rng.standard_exponential() / concentrations[u]
+        logs[u] = math.log(draw_gamma(rng, concentrations[u] + 1.0)) - rng.standard_exponential() / concentrations[u]
     probabilities = np.exp(logs - logs.max())
     return np.maximum(probabilities / probabilities.sum(), SMALLEST)
 
@@ -118,7 +119,7 @@ def draw_indicator_counts(rng, substates, policies, n_indicators, data):
         remaining = n_indicators
         for k in range(last):
             if remaining > 0 and shares[k] > 0.0:
-                drawn = rng.binomial(remaining, min(shares[k] / total, 1.0))
+                drawn = draw_binomial(rng, remaining, min(shares[k] / total, 1.0))
                 counts[k, action] += drawn
                 remaining -= drawn
                 total -= shares[k]

@@ -8,6 +8,7 @@ alternating series whose partial sums bound the density from both sides.
 import math
 
 from whyact.sampler.compiling import kernel
+from whyact.sampler.limits import LOST, MOST_TRIES
 
 # Where the two forms of the series meet; either one is valid there.
 MIDDLE = 0.64
@@ -33,15 +34,16 @@ def series_term(n, x):
 def draw_truncated_inverse_gaussian(rng, z):
     """Draw from the inverse Gaussian with mean 1 / z and shape 1, below MIDDLE."""
     if z * MIDDLE < 1.0:  # the mean is above: from the tail of 1 / chi-square, thinned by the tilt
-        while True:
+        for _ in range(MOST_TRIES):
             first, second = rng.standard_exponential(), rng.standard_exponential()
-            while first * first > 2.0 * second / MIDDLE:
-                first, second = rng.standard_exponential(), rng.standard_exponential()
+            if first * first > 2.0 * second / MIDDLE:
+                continue
             x = MIDDLE / (1.0 + MIDDLE * first) ** 2
             if rng.random() <= math.exp(-0.5 * z * z * x):
                 return x
+        raise FloatingPointError(LOST)
     mean = 1.0 / z
-    while True:
+    for _ in range(MOST_TRIES):
         square = rng.standard_normal() ** 2
         x = mean + 0.5 * mean * mean * square
         x -= 0.5 * mean * math.sqrt(4.0 * mean * square + (mean * square) ** 2)
@@ -49,6 +51,7 @@ def draw_truncated_inverse_gaussian(rng, z):
             x = mean * mean / x
         if x <= MIDDLE:
             return x
+    raise FloatingPointError(LOST)
 
 
 @kernel
@@ -56,9 +59,7 @@ def is_below_density(rng, x):
     """Accept a proposal by the series: its partial sums are above and below the density in turn."""
     bound = series_term(0, x)
     height = rng.random() * bound
-    n = 0
-    while True:
-        n += 1
+    for n in range(1, MOST_TRIES):
         if n % 2 == 1:
             bound -= series_term(n, x)
             if height <= bound:
@@ -67,6 +68,7 @@ def is_below_density(rng, x):
             bound += series_term(n, x)
             if height > bound:
                 return False
+    raise FloatingPointError(LOST)
 
 
 @kernel
@@ -81,10 +83,11 @@ def draw_polya_gamma(rng, z):
     if z < 300.0:
         below += 2.0 * math.exp(z) * normal_cdf(-root * (MIDDLE * z + 1.0))
     share_above = above / (above + below) if above + below > 0.0 else 0.0
-    while True:
+    for _ in range(MOST_TRIES):
         if rng.random() < share_above:
             x = MIDDLE + rng.standard_exponential() / rate
         else:
             x = draw_truncated_inverse_gaussian(rng, z)
         if is_below_density(rng, x):
             return 0.25 * x
+    raise FloatingPointError(LOST)

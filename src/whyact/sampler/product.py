@@ -14,6 +14,7 @@ import numpy as np
 
 from whyact.sampler.combining import LOG_NEGLIGIBLE, SMALLEST, is_available, log_likelihood_of_rows
 from whyact.sampler.compiling import inlined, kernel
+from whyact.sampler.limits import draw_gamma
 from whyact.sampler.polya_gamma import draw_polya_gamma
 
 
@@ -40,7 +41,7 @@ def draw_policy_scale(rng, log_odds, target):
     squares = 0.0
     for entry in log_odds.flat:
         squares += entry * entry
-    return (target.policy_scale_rate + 0.5 * squares) / rng.standard_gamma(target.policy_scale_shape + 0.5 * n_free)
+    return (target.policy_scale_rate + 0.5 * squares) / draw_gamma(rng, target.policy_scale_shape + 0.5 * n_free)
 
 
 @inlined

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from whyact.sampler.compiling import kernel
+from whyact.sampler.limits import LOST, MOST_STEPS
 
 
 def make_slice_sampler(log_density: Callable[..., float], width: float = 1.0) -> Any:
@@ -20,10 +21,15 @@ def make_slice_sampler(log_density: Callable[..., float], width: float = 1.0) ->
         # step out
         low = start - width * rng.random()
         high = low + width
-        while log_density(math.exp(low), arguments) > floor:
+        n_steps = 0
+        while log_density(math.exp(low), arguments) > floor and n_steps < MOST_STEPS:
             low -= width
-        while log_density(math.exp(high), arguments) > floor:
+            n_steps += 1
+        while log_density(math.exp(high), arguments) > floor and n_steps < MOST_STEPS:
             high += width
+            n_steps += 1
+        if n_steps == MOST_STEPS:
+            raise FloatingPointError(LOST)
         while high - low > 1e-14 + 1e-15 * abs(start):
             point = low + rng.random() * (high - low)
             if log_density(math.exp(point), arguments) >= floor:

@@ -16,6 +16,7 @@ import numpy as np
 
 from whyact.sampler.combining import UNKNOWN, change_tally, fill_tally, is_accepted, is_plain
 from whyact.sampler.compiling import kernel
+from whyact.sampler.limits import LOST, MOST_TRIES
 
 # Levels that weigh less than this share of the sum so far are below the rounding of a double.
 NEGLIGIBLE = 1e-18
@@ -232,7 +233,7 @@ def draw_level(rng, cells, linear, precision, n_levels, zero_prior, level_prior,
         largest = at_peak
         n_up, n_cells, cells_sum = fill_cells(cells, peak, width, zero_cell, linear, precision, n_levels, action_term)
 
-    while True:
+    for _ in range(MOST_TRIES * width):  # at least about one in `width` tries is kept
         left = uniform * cells_sum - zero_cell
         if left < 0.0:
             return 0
@@ -262,6 +263,7 @@ def draw_level(rng, cells, linear, precision, n_levels, zero_prior, level_prior,
         if rng.random() * cells[cell] < exact * n_inside:
             return level
         uniform = rng.random()
+    raise FloatingPointError(LOST)
 
 
 @kernel

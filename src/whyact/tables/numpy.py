@@ -227,6 +227,8 @@ def read_header(source: str, argument: str, file: IO[bytes], size: int) -> Heade
         # version (3, 0) is for names of fields, which plain arrays lack
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, _, dtype = read(start)
+    if any(isinstance(size, bool) for size in shape):  # which NumPy takes for a whole number
+        raise ArgumentError(argument, f"{source} is damaged: it claims the shape {shape}.")
     if dtype.hasobject:
         raise ArgumentError(argument, f"{source} is not an array of plain numbers or names: it holds pickled objects.")
     header = Header(shape, dtype)

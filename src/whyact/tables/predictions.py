@@ -15,6 +15,8 @@ import numpy as np
 from whyact.errors import ArgumentError
 from whyact.prediction import FAMILIAR
 from whyact.storage.atomic import write_streamed
+from whyact.tables.cells import protect
+from whyact.visible import make_visible
 
 BLANK = 0xFF  # never part of UTF-8
 LEAST_SHARE = 0.01  # of a feature; smaller ones are not named
@@ -29,11 +31,14 @@ class PredictionWriter:
     Parameters
     ----------
     file : binary file
-        The header is written at once.
+        The header is written with the first rows, so that a file that cannot be predicted leaves nothing behind.
     classes : sequence of labels of length U
         The actions, in the order of the probabilities; empty if only features were learned.
     feature_names : sequence of str of length K, or None, default=None
         Names without spaces, colons, commas or quotes. None: numbers from 0.
+    protect_labels : bool, default=True
+        Write an apostrophe before labels that a spreadsheet would run as a formula, such as =1+1; whyact's readers
+        take it away again.
 
     Examples
     --------
@@ -48,13 +53,19 @@ class PredictionWriter:
     keep,0.250000,0.750000,2:0.62 1:0.38,0.970,false
     """
 
-    def __init__(self, file: IO[bytes], classes: Sequence[Any], feature_names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        file: IO[bytes],
+        classes: Sequence[Any],
+        feature_names: Sequence[str] | None = None,
+        protect_labels: bool = True,
+    ) -> None:
         self.file = file
         names = [str(label) for label in classes]
-        self.actions = to_fields([quote(name) for name in names])
+        self.actions = to_fields([quote(protect(name) if protect_labels else name) for name in names])
         self.feature_names = None if feature_names is None else check_feature_names(feature_names)
         header = [*(["action"] if names else []), *(f"p({name})" for name in names), "features", "familiarity"]
-        self.file.write(encode(",".join(quote(name) for name in [*header, "unfamiliar"]) + "\n"))
+        self.header = encode(",".join(quote(name) for name in [*header, "unfamiliar"]) + "\n")
 
     def write(self, probabilities: np.ndarray, substates: np.ndarray, familiarity: np.ndarray) -> None:
         """Write some rows.
@@ -68,7 +79,17 @@ class PredictionWriter:
         familiarity : ndarray of shape (n,)
             Share of each observation that the features explain.
         """
-        self.file.write(self.format(probabilities, substates, familiarity))
+        self.append(self.format(probabilities, substates, familiarity))
+
+    def append(self, rows: bytes) -> None:
+        """Write rows that `format` has made; before the first ones, the names of the columns.
+
+        Parameters
+        ----------
+        rows : bytes
+        """
+        self.file.write(self.header + rows)
+        self.header = b""
 
     def format(self, probabilities: np.ndarray, substates: np.ndarray, familiarity: np.ndarray) -> bytes:
         """Return what `write` would write; safe to call from several threads.
@@ -103,7 +124,10 @@ class PredictionWriter:
 
 @contextmanager
 def open_predictions(
-    path: Path | str, classes: Sequence[Any], feature_names: Sequence[str] | None = None
+    path: Path | str,
+    classes: Sequence[Any],
+    feature_names: Sequence[str] | None = None,
+    protect_labels: bool = True,
 ) -> Iterator[PredictionWriter]:
     """Open a CSV file for predictions, which appears whole at the end of the `with` block or not at all.
 
@@ -115,6 +139,8 @@ def open_predictions(
         The actions, in the order of the probabilities; empty if only features were learned.
     feature_names : sequence of str of length K, or None, default=None
         Names without spaces, colons, commas or quotes. None: numbers from 0.
+    protect_labels : bool, default=True
+        As for `PredictionWriter`.
 
     Returns
     -------
@@ -134,17 +160,23 @@ def open_predictions(
     brake,0.900000,0.100000,near:1.00,0.300,true
     """
     if str(path) == STANDARD_OUTPUT:
-        yield PredictionWriter(sys.stdout.buffer, classes, feature_names)
+        # a terminal must not run what is in a label; a pipe gets it as it is
+        shown = [make_visible(label) for label in classes] if sys.stdout.isatty() else classes
+        writer = PredictionWriter(sys.stdout.buffer, shown, feature_names, protect_labels)
+        yield writer
+        writer.append(b"")
         sys.stdout.buffer.flush()
         return
     with write_streamed(Path(path)) as file:
-        yield PredictionWriter(file, classes, feature_names)
+        writer = PredictionWriter(file, classes, feature_names, protect_labels)
+        yield writer
+        writer.append(b"")
 
 
 def check_feature_names(names: Sequence[str]) -> list[str]:
     """Check that each name is one word in the file."""
     for name in names:
-        if not name or any(character in name for character in ' :,"\r\n\t'):
+        if not name or name != make_visible(name) or any(character in name for character in ' :,"'):
             raise ArgumentError(
                 "feature_names", f"{name!r} would not be one word in the file; use letters and digits only."
             )

@@ -36,6 +36,7 @@ from whyact.alternatives.cluster.evidence import (
 from whyact.model import Demonstrations, log_gamma
 from whyact.sampler.algorithm import Algorithm
 from whyact.sampler.compiling import kernel
+from whyact.sampler.limits import draw_gamma
 from whyact.sampler.policies import (
     draw_dirichlet,
     draw_slice_concentration,
@@ -301,7 +302,7 @@ def draw_parameters(rng, n_clusters, sums, level, target):
         n_entries, q, _ = sum_up_cluster(c, sums, level)
         half_count = 0.5 * level.observation_weight * n_entries
         rate = level.rate + 0.5 * (max(q, 0.0) + ROUNDING * level.observation_weight * n_entries)
-        variance = rate / rng.standard_gamma(level.shape + half_count)
+        variance = rate / draw_gamma(rng, level.shape + half_count)
         for d in range(n_dimensions):
             shrink = level.shrink[sums.counts[c, d]]
             means[c, d] = level.observation_weight * sums.totals[c, d] * shrink

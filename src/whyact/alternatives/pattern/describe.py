@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from whyact.explanation.describe import find_names, say_how_many, say_looks
+from whyact.explanation.describe import find_names, name_action, say_how_many, say_looks
 
 N_PATTERNS = 12
 
@@ -31,7 +31,7 @@ def describe_patterns(model: Any, *, column_names: Sequence[str] | None = None, 
             held = ", ".join(map(str, np.nonzero(pattern)[0])) or "no feature"
             best = int(np.argmax(policy))
             lines.append(
-                f"  pattern ({held}) -> {model.classes_[best]} with {policy[best]:.2f} ({counts.sum():.0f} actions)"
+                f"  pattern ({held}) -> {name_action(model, best)} with {policy[best]:.2f} ({counts.sum():.0f} actions)"
             )
         if len(model.patterns_) > N_PATTERNS:
             lines.append(f"  and {len(model.patterns_) - N_PATTERNS} more patterns")
