@@ -94,7 +94,7 @@ def test_the_files_of_others_stay(run, monkeypatch, caplog):
     assert sorted(path.name for path in run.iterdir()) == ["draws-99999.nc", "sub", "thesis.txt"]
     assert (run / "sub" / "state.nc").read_text() == "mine"
     assert (run.parent / "far.nc").read_text() == "mine"
-    assert "it holds more than the run" in caplog.text
+    assert "other files are in it" in caplog.text
 
 
 @pytest.mark.parametrize("by_handle", [True, False])

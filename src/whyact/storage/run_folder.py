@@ -121,7 +121,7 @@ def remove_run(opened: OpenFolder) -> None:
     """Remove a folder that is no longer needed, with the files of the run and no others."""
     is_known = find_inode(opened.path) is not None  # or another process has finished the same run
     if not opened.remove(is_our_name) and is_known:
-        logger.warning("%s was left where it is, because it holds more than the run.", opened.path)
+        logger.warning("%s was left, because other files are in it, or it is another folder than before.", opened.path)
 
 
 def read_run(folder: Path, check: Callable[[dict[str, Any]], None]) -> Run:
