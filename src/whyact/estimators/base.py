@@ -237,7 +237,7 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
                     identity,
                     entropy,
                     is_seeded=isinstance(self.random_state, Integral),
-                    earlier=self._find_earlier_run(problem),
+                    earlier=self._find_earlier_run(problem, identity),
                     checkpoints=checkpoints,
                     n_jobs=self.n_jobs,
                     on_progress=on_progress,
@@ -245,17 +245,18 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
             callbacks.end()
         return run
 
-    def _find_earlier_run(self, problem: Problem) -> tuple[RunEnd, list[ChainDraws]] | None:
+    def _find_earlier_run(self, problem: Problem, identity: str) -> tuple[RunEnd, list[ChainDraws]] | None:
         """The last fit, if more is to be drawn from the same posterior."""
         if not getattr(self, "warm_start", False) or not hasattr(self, "_result"):
             return None
         end, chains = self._result.end, self.posterior_.chains
+        if end.identity != identity:  # of other data or options, which `run_problem` says
+            return end, chains
         try:
             check_chains(end.states, chains, frame_problem(problem))
         except DamagedFileError as error:
             raise ValueError(
-                f"warm_start=True cannot go on from the last fit, because {error}; give the same data and options as "
-                "before, or set warm_start=False to start over."
+                f"warm_start=True cannot go on from the last fit, because {error}; set warm_start=False to start over."
             ) from None
         return end, chains
 
