@@ -31,6 +31,10 @@ class DamagedFileError(WhyactError, ValueError):
     """A file is not what it should be; the message completes the sentence "PATH is not ...: "."""
 
 
+class ClaimError(DamagedFileError):
+    """A file asks for more memory than it may claim; the message completes the sentence "PATH ..."."""
+
+
 class ModelFileError(WhyactError, ValueError):
     """A model file cannot be used; the message names the file."""
 

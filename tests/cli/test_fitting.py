@@ -243,7 +243,7 @@ def test_a_killed_fit_is_resumed_to_the_same_file(folder, tmp_path):
 
 
 def test_a_full_disk_at_the_end_keeps_the_run(folder, tmp_path, monkeypatch):
-    def fail(path, groups):
+    def fail(path, groups, **options):
         raise OSError(28, "No space left on device")
 
     arguments = ["fit", folder / "demos.csv", "--action", "kind", "-o", tmp_path / "m.nc", *QUICK]

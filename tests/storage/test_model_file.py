@@ -19,11 +19,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 import whyact
+from tests.support.forging import forge, put, set_attribute, set_values
 from tests.support.mutations import mutate, sign
 from tests.support.paths import DATA
 from tests.support.plain import PLAIN
+from tests.support.stand_in import make_model
 from whyact import AsPublished, FeaturePolicyClassifier, Priors
 from whyact.errors import DamagedFileError, ModelFileError
+from whyact.sampler.draws import RunEnd
 from whyact.storage.model_file import SCHEMA, write_model
 from whyact.storage.netcdf import Group, Variable, check_digest, decode, encode, read_netcdf, write_netcdf
 
@@ -48,23 +51,9 @@ def change(file, tmp_path):
     """Write the file again with one thing changed, and a right digest."""
 
     def change(edit):
-        groups = read_netcdf(file)
-        edit(groups)
-        axes = {name: give_axes(group) for name, group in groups.items()}
-        path = tmp_path / "changed.nc"
-        write_netcdf(path, axes)
-        return path
+        return forge(file, edit, tmp_path / "changed.nc")
 
     return change
-
-
-def give_axes(group):
-    """Names for the axes, which a reader does not need and a writer does."""
-    variables = {
-        name: Variable(tuple(f"{name}{i}" for i in range(found.values.ndim)), found.values, found.attributes)
-        for name, found in group.variables.items()
-    }
-    return Group(variables, group.attributes)
 
 
 # --- the same model -----------------------------------------------------------------------------------------
@@ -340,31 +329,10 @@ def test_files_that_are_not_there_or_something_else(tmp_path):
         whyact.load(tmp_path / "x.nc")
 
 
-def set_values(group, name, edit):
-    def change_values(groups):
-        found = groups[group].variables[name]
-        values = found.values.copy()
-        result = edit(values)
-        groups[group].variables[name] = found._replace(values=values if result is None else result)
-
-    return change_values
-
-
-def set_attribute(name, value):
-    return lambda groups: groups["/"].attributes.update({name: value})
-
-
 def set_setting(name, value):
     def edit(groups):
         settings = json.loads(groups["/"].attributes["settings"])
         groups["/"].attributes["settings"] = json.dumps(settings | {name: value})
-
-    return edit
-
-
-def put(index, value):
-    def edit(values):
-        values[index] = value
 
     return edit
 
@@ -385,6 +353,13 @@ def put(index, value):
         (set_values("features", "row_splits", put(1, 10**9)), "'row_splits' is wrong"),
         (set_values("features", "row_splits", put(1, -1)), "'row_splits' is wrong"),
         (set_values("features", "row_splits", lambda v: v[:-1]), "'row_splits' is wrong"),
+        (set_values("features", "features", put((0, 0), 1e200)), "'features' are too large"),
+        (set_values("demonstrations", "observations", put((0, 0), 1e200)), "'observations' are too large"),
+        (set_values("chain_ends/0", "substates", put((0, 0), 0.12345)), "not on their grid"),
+        (set_values("chain_ends/0", "features", put((0, 0), -1.0)), "not positive"),
+        (set_values("chain_ends/0", "policies", put((0, 0), 2.0)), "does not hold probabilities"),
+        (set_setting("max_prediction_draws", 10**30), "a value that is too large"),
+        (set_setting("sampler", {"as_published": {"n_indicators": 10**12}}), "a value that is too large"),
         (set_values("features", "action", lambda v: v[::-1].copy()), "'action' is not sorted"),
         (set_values("features", "action", lambda v: v[:-1]), "does not match|without a name"),
         (set_values("features", "column", put(0, "ahead 5 left 3")), "has a name twice"),
@@ -514,6 +489,69 @@ def test_texts_of_any_kind_come_back():
     assert found.attributes["title"] == "ü"
     assert found.attributes["number"] == 3
     assert found.attributes["numbers"].tolist() == [0, 1, 2]
+
+
+# --- what a file may ask for --------------------------------------------------------------------------------
+
+
+def grow(groups, n_features=3000):
+    """One draw of so many features: little to store, but their products with each other fill the memory."""
+    for name in ("features", "policies", "substates"):
+        found = groups["features"].variables[name]
+        groups["features"].variables[name] = found._replace(values=np.repeat(found.values[:1], n_features, axis=0))
+    groups["features"].variables["row_splits"] = Variable((), np.array([0, n_features]))
+    groups["posterior"].variables["n_features"] = Variable((), np.full((1, 1), float(n_features)))
+
+
+@pytest.fixture
+def bomb(demo, tmp_path):
+    model = FeaturePolicyClassifier(**QUICK | {"n_chains": 1, "n_draws": 2}).fit(demo.X[:4, :6], demo.y[:4])
+    model.save(tmp_path / "model.nc")
+    return forge(tmp_path / "model.nc", grow)
+
+
+def test_a_small_file_cannot_ask_for_much_memory(bomb, monkeypatch):
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match=r"asks for 3\d\d MiB of memory to predict, more than .* that a file"):
+        whyact.load(bomb)
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
+    monkeypatch.setenv("WHYACT_MAX_MEMORY", "100M")
+    with pytest.raises(ModelFileError, match=r"more than the 100 MiB .* set WHYACT_MAX_MEMORY=1G"):
+        whyact.load(bomb)
+
+
+def test_the_user_may_allow_more(bomb, monkeypatch):
+    assert whyact.load(bomb, max_memory=1e9).posterior_.n_draws == 1
+    monkeypatch.setenv("WHYACT_MAX_MEMORY", "1G")
+    assert whyact.load(bomb).posterior_.n_draws == 1
+    for wrong in (0, -1, "4G", np.nan, True):
+        with pytest.raises(ValueError, match="max_memory must be a number of bytes"):
+            whyact.load(bomb, max_memory=wrong)
+    monkeypatch.setenv("WHYACT_MAX_MEMORY", "much")
+    with pytest.raises(ValueError, match="WHYACT_MAX_MEMORY must be a number of bytes"):
+        whyact.load(bomb)
+
+
+def test_how_a_machine_is_used_is_never_taken_from_a_file(change):
+    def edit(groups):
+        set_setting("n_jobs", 3008)(groups)
+        set_setting("verbose", 1)(groups)
+
+    loaded = whyact.load(change(edit))
+    assert (loaded.n_jobs, loaded.verbose) == (None, 0)
+
+
+def test_what_compresses_too_well_is_written_as_it_is(demo, tmp_path):
+    """Else the rule would refuse what we wrote ourselves."""
+    model = make_model(n_rows=20_000, n_columns=2, n_features=2, n_draws=200, n_runs=1)
+    for chain in model.posterior_.chains:
+        chain.levels[:, 2:] = 0  # next to nothing when it is compressed
+    state = model.posterior_.chains[0].state(0)
+    end = RunEnd("x", [0] * 5, 1, [state._replace(substates=state.substates.copy())], [np.random.PCG64(0).state])
+    write_model(tmp_path / "model.nc", replace(model._result, end=end), model.posterior_)
+    loaded = whyact.load(tmp_path / "model.nc").posterior_
+    assert np.array_equal(loaded.chains[0].levels, model.posterior_.chains[0].levels)
 
 
 # --- fuzzing ------------------------------------------------------------------------------------------------

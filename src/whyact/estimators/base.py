@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from whyact.errors import ChainsDisagreeWarning, warn_user
+from whyact.errors import ChainsDisagreeWarning, DamagedFileError, warn_user
 from whyact.estimators.callbacks import CallbackSupportMixin, SegmentCallbacks, with_callbacks
 from whyact.estimators.inputs import (
     CheckedInput,
@@ -31,6 +31,7 @@ from whyact.sampler.algorithm import Problem
 from whyact.sampler.draws import ChainDraws, Progress, RunEnd
 from whyact.scaling import Scaling
 from whyact.storage.checkpoint import open_checkpoints
+from whyact.storage.door import check_chains, frame_problem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -236,7 +237,7 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
                     identity,
                     entropy,
                     is_seeded=isinstance(self.random_state, Integral),
-                    earlier=self._find_earlier_run(),
+                    earlier=self._find_earlier_run(problem, identity),
                     checkpoints=checkpoints,
                     n_jobs=self.n_jobs,
                     on_progress=on_progress,
@@ -244,11 +245,20 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
             callbacks.end()
         return run
 
-    def _find_earlier_run(self) -> tuple[RunEnd, list[ChainDraws]] | None:
+    def _find_earlier_run(self, problem: Problem, identity: str) -> tuple[RunEnd, list[ChainDraws]] | None:
         """The last fit, if more is to be drawn from the same posterior."""
         if not getattr(self, "warm_start", False) or not hasattr(self, "_result"):
             return None
-        return self._result.end, self.posterior_.chains
+        end, chains = self._result.end, self.posterior_.chains
+        if end.identity != identity:  # of other data or options, which `run_problem` says
+            return end, chains
+        try:
+            check_chains(end.states, chains, frame_problem(problem))
+        except DamagedFileError as error:
+            raise ValueError(
+                f"warm_start=True cannot go on from the last fit, because {error}; set warm_start=False to start over."
+            ) from None
+        return end, chains
 
     def _set_result(self, result: FitResult) -> None:
         """Become the fitted estimator; nothing of an earlier fit stays."""

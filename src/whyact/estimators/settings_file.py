@@ -23,7 +23,7 @@ from whyact.errors import ArgumentError, suggest
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
 from whyact.model import Priors
 from whyact.sampler.settings import AsPublished
-from whyact.storage.codec import is_number
+from whyact.storage.door import is_number
 from whyact.tables.source import reading
 
 LARGEST_FILE = 2**20  # bytes; a file of settings has a few lines

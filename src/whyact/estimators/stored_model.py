@@ -18,7 +18,11 @@ from whyact.estimators.feature_policy import (
 )
 from whyact.model import Target, make_target
 from whyact.scaling import Scaling
-from whyact.storage.model_file import read_model
+from whyact.storage.model_reader import read_model
+
+# Options that count something; a kernel that counts so far could not be stopped.
+COUNTS = ("n_burn_in", "n_draws", "thin", "n_chains", "n_components", "max_features", "max_prediction_draws")
+LARGEST_COUNT = 10**9
 
 
 def complete_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -41,9 +45,13 @@ def check_stored_parameters(parameters: dict[str, Any]) -> None:
         if name not in known:
             raise DamagedFileError(f"'settings' has the unknown option {name[:50]!r}")
     try:
-        complete_parameters(parameters)
+        complete = complete_parameters(parameters)
+        published = find_published(complete["sampler"])
     except (ValueError, TypeError, OverflowError):
         raise DamagedFileError("'settings' has an option with a wrong value") from None
+    numbers = [complete[name] for name in COUNTS] + [published.n_indicators if published else 0]
+    if any(number is not None and number > LARGEST_COUNT for number in numbers):
+        raise DamagedFileError("'settings' has an option with a value that is too large")
 
 
 def make_stored_target(
@@ -72,7 +80,7 @@ def make_stored_target(
     )
 
 
-def load(path: Path | str) -> FeaturePolicyClassifier:
+def load(path: Path | str, *, max_memory: float | None = None) -> FeaturePolicyClassifier:
     """Read a model that `FeaturePolicyClassifier.save` or `whyact fit` wrote.
 
     It predicts the same numbers, bit for bit. Nothing in the file is run, and a file that is damaged, or made to do
@@ -81,11 +89,14 @@ def load(path: Path | str) -> FeaturePolicyClassifier:
     Parameters
     ----------
     path : Path or str
+    max_memory : float or None, default=None
+        Bytes that the file may ask for, if you trust it. None: what the environment variable WHYACT_MAX_MEMORY says
+        (such as 4G), or else 100 times its size and 4 MiB more, so that a small file cannot fill the memory.
 
     Returns
     -------
     FeaturePolicyClassifier
-        Fitted; with `warm_start=True` it can draw more.
+        Fitted, with the default `n_jobs` and `verbose`; with `warm_start=True` it can draw more.
 
     Examples
     --------
@@ -99,7 +110,7 @@ def load(path: Path | str) -> FeaturePolicyClassifier:
     >>> bool((loaded.predict_proba(demo.X) == model.predict_proba(demo.X)).all())
     True
     """
-    result = read_model(Path(path), check_stored_parameters, make_stored_target)
+    result = read_model(Path(path), check_stored_parameters, make_stored_target, max_memory)
     model = FeaturePolicyClassifier(**result.parameters)
     try:
         model._set_result(replace(result, parameters=model.get_params(deep=False)))

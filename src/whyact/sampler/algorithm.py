@@ -20,6 +20,7 @@ class Algorithm(NamedTuple):
     merge: Callable[..., Any] | None = None  # in the burn-in: (rng, state, data, target, between_kernels) -> state
     anneals: bool = True  # whether the observation weight rises in the burn-in
     state: type = State
+    has_policies: bool = True  # whether a state holds a policy for each feature, or they are integrated out
 
 
 class Problem(NamedTuple):

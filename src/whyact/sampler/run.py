@@ -7,7 +7,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from whyact.model import Demonstrations
 from whyact.sampler.algorithm import Problem
 from whyact.sampler.chain import run_chains
 from whyact.sampler.draws import ChainDraws, Progress, RunEnd, make_rng
@@ -32,7 +31,7 @@ class RunLength(NamedTuple):
 class Checkpoints(Protocol):
     """Where a run keeps its progress; `storage.checkpoint` has them in a folder."""
 
-    def read(self, data: Demonstrations, n_levels: int, kind: type) -> tuple[list[int], Progress] | None:
+    def read(self, problem: Problem) -> tuple[list[int], Progress] | None:
         """What the run started from and how far it was; None if it has not started."""
 
     def keep(self, progress: Progress, entropy: list[int]) -> None:
@@ -92,7 +91,7 @@ def run_problem(
     end : RunEnd
     chains : list of ChainDraws
     """
-    found = checkpoints.read(problem.data, problem.target.n_levels, problem.algorithm.state) if checkpoints else None
+    found = checkpoints.read(problem) if checkpoints else None
     if found is None and earlier is not None:
         found = continue_earlier(*earlier, identity)
     if found is not None:

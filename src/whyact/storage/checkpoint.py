@@ -5,7 +5,9 @@ once, in parts: first the new part, then `state.nc`, each file whole or not at a
 files that `state.nc` refers to exist; a part that it does not refer to is written again.
 """
 
+import errno
 import logging
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -16,10 +18,20 @@ from typing import Any
 import numpy as np
 
 from whyact.errors import CheckpointError, DamagedFileError, LockedError
-from whyact.model import Demonstrations
+from whyact.sampler.algorithm import Problem
 from whyact.sampler.draws import ChainDraws, Progress, make_rng
 from whyact.storage.atomic import HIDDEN
-from whyact.storage.codec import SCHEMA, decode_ends, decode_entropy, describe_file, encode_draws, encode_end
+from whyact.storage.codec import (
+    SCHEMA,
+    decode_draws,
+    decode_ends,
+    decode_entropy,
+    describe_file,
+    encode_draws,
+    encode_end,
+)
+from whyact.storage.door import Frame, demand, frame_problem
+from whyact.storage.folder import find_inode
 from whyact.storage.lock import lock_file
 from whyact.storage.netcdf import Group, read_netcdf, write_netcdf
 from whyact.version import __version__
@@ -59,6 +71,7 @@ class Checkpoints:
         self.latest: tuple[Progress, list[int]] | None = None  # as last reported
         self.n_latest: list[int] = []  # draws of each chain at that time
         make_folder(self.folder)
+        self._inode = find_inode(Path(os.path.realpath(self.folder)))
         try:
             self._lock = lock_file(self.folder / LOCK_FILE)
         except LockedError:
@@ -72,8 +85,8 @@ class Checkpoints:
 
     # --- reading --------------------------------------------------------------------------------------------
 
-    def read(self, data: Demonstrations, n_levels: int, kind: type) -> tuple[list[int], Progress] | None:
-        """What the run started from and how far it was; None if nothing is written yet. `kind`: of its states."""
+    def read(self, problem: Problem) -> tuple[list[int], Progress] | None:
+        """What the run started from and how far it was; None if nothing is written yet."""
         path = self.folder / STATE_FILE
         if not path.exists():
             return None
@@ -86,28 +99,25 @@ class Checkpoints:
                 "give the same data and options as before."
             )
         n_done, n_parts = about["n_done"], about["n_parts"]
-        try:
-            entropy = decode_entropy(about["entropy"])
-            widths = {"substates": len(data.observations), "features": data.observations.shape[1]}
-            ends = decode_ends(groups, "chain-{}", kind, widths)
-        except DamagedFileError as error:
-            raise CheckpointError(f"checkpoint: {path} is not a whyact checkpoint: {error}.") from None
+        frame = frame_problem(problem)
+        with naming(path):
+            entropy = decode_entropy(about.get("entropy"))
+            ends = decode_ends(groups, "chain-{}", frame)
         states, rngs = [state for state, _ in ends], [make_rng(rng_state) for _, rng_state in ends]
-        draws = [ChainDraws(state, n_levels) for state in states]
+        draws = [ChainDraws(state, frame.n_levels) for state in states]
         for part in range(n_parts):
-            self._read_part(part, draws)
+            self._read_part(part, draws, frame)
         self.n_parts = n_parts
         self.n_kept = [len(chain) for chain in draws]
         return entropy, Progress(n_done, n_done, states, rngs, draws)
 
-    def _read_part(self, part: int, draws: list[ChainDraws]) -> None:
+    def _read_part(self, part: int, draws: list[ChainDraws], frame: Frame) -> None:
         path = self.folder / PART_FILE.format(part)
         groups = read_file(path)
-        try:
+        with naming(path):
             for i, chain in enumerate(draws):
-                chain.extend_by_arrays({name: found.values for name, found in groups[f"chain-{i}"].variables.items()})
-        except (KeyError, ValueError):
-            raise CheckpointError(f"checkpoint: {path} does not match the run.") from None
+                demand(f"chain-{i}" in groups, "it does not match the run")
+                chain.extend_by_arrays(decode_draws(groups[f"chain-{i}"], frame))
 
     # --- writing --------------------------------------------------------------------------------------------
 
@@ -145,6 +155,8 @@ class Checkpoints:
         self.spent += self.last_cost
 
     def _write(self, progress: Progress, entropy: list[int]) -> None:
+        if find_inode(Path(os.path.realpath(self.folder))) != self._inode:  # nothing of ours goes into another one
+            raise FileNotFoundError(errno.ENOENT, "the folder was moved, or another one has taken its place")
         n_kept = self.n_kept or [0] * len(progress.chains)
         n_parts = self.n_parts
         if any(len(chain) > n for chain, n in zip(progress.chains, n_kept, strict=True)):
@@ -196,12 +208,20 @@ def open_checkpoints(folder: Path | str | None, every: float, identity: str) -> 
         checkpoints.close()
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Say which file is not in order."""
+    try:
+        yield
+    except DamagedFileError as error:
+        raise CheckpointError(f"checkpoint: {path} is not a whyact checkpoint: {error}.") from None
+
+
 def read_file(path: Path) -> dict[str, Group]:
     """The content of one of a run's files."""
     try:
-        return read_netcdf(path)
-    except DamagedFileError as error:
-        raise CheckpointError(f"checkpoint: {path} is not a whyact checkpoint: {error}.") from None
+        with naming(path):
+            return read_netcdf(path)
     except OSError as error:
         raise CheckpointError(f"checkpoint: {path} cannot be read: {error.strerror}.") from None
 
@@ -232,5 +252,10 @@ def make_folder(folder: Path) -> None:
 
 def is_ours(path: Path) -> bool:
     """Whether a file belongs to a run, or is what a killed write leaves behind."""
-    is_known = path.name in (LOCK_FILE, STATE_FILE, RUN_FILE) or re.fullmatch(r"draws-\d{5,}\.nc", path.name)
-    return path.is_file() and not path.is_symlink() and bool(is_known or path.name.startswith(HIDDEN))
+    return path.is_file() and not path.is_symlink() and is_our_name(path.name)
+
+
+def is_our_name(name: str) -> bool:
+    """Whether a run gives this name to a file."""
+    is_known = name in (LOCK_FILE, STATE_FILE, RUN_FILE) or re.fullmatch(r"draws-\d{5,}\.nc", name)
+    return bool(is_known or name.startswith(HIDDEN))

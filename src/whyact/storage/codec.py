@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +11,16 @@ from whyact.errors import DamagedFileError, ModelFileError
 from whyact.model import Priors
 from whyact.sampler.draws import N_ARRAYS, VECTORS, ChainDraws, name_scalars
 from whyact.sampler.settings import AsPublished
+from whyact.storage.door import Frame, check_available, check_draws, check_state, demand
 from whyact.storage.netcdf import Group, Variable
 from whyact.version import __version__
 
 SCHEMA = 2  # version of the schema of checkpoints and runs
 N_ENTROPY = 5
-SUM_TOLERANCE = 1e-6
+# How a machine is used is the user's to say, not a file's: neither written nor read.
+NEVER_STORED = ("n_jobs", "verbose")
+# Parameters and single numbers of a state that the first schema did not have, with what they were then.
+FIRST_PARAMETERS: dict[str, Any] = {"combination": "mixture", "decisiveness": 1.0, "scale_columns": False}
 
 
 def describe_file(what: str) -> dict[str, Any]:
@@ -54,54 +58,37 @@ def encode_end(state: Any, rng_state: Any) -> Group:
 
 
 def decode_ends(
-    groups: dict[str, Group], name: str, kind: type, widths: dict[str, int], more: dict[str, float] | None = None
+    groups: dict[str, Group], name: str, frame: Frame, more: dict[str, float] | None = None
 ) -> list[tuple[Any, dict[str, Any]]]:
-    """State and random numbers of each chain; the groups are called after `name` and the chain's number.
+    """State and random numbers of each chain, checked; the groups are called after `name` and the chain's number.
 
     `more` are single numbers of the state that the file does not hold, because it is older.
     """
     found: list[tuple[Any, dict[str, Any]]] = []
     while name.format(len(found)) in groups:
-        found.append(decode_end(groups[name.format(len(found))], kind, widths, more or {}))
+        found.append(decode_end(groups[name.format(len(found))], frame, more or {}))
     return found
 
 
-def decode_end(group: Group, kind: type, widths: dict[str, int], more: dict[str, float]) -> tuple[Any, dict[str, Any]]:
-    """A state of that kind and the state of its random numbers; `widths` are those of its arrays."""
-    arrays = []
-    for name in kind._fields[:N_ARRAYS]:  # type: ignore[attr-defined]
-        values = take(group, name, 2, "f")
-        if values.dtype != np.float64 or not np.isfinite(values).all():
-            raise DamagedFileError(f"{name!r} has an unexpected type")
-        if values.shape[1] != widths.get(name, values.shape[1]):
-            raise DamagedFileError(f"{name!r} does not match")
-        arrays.append(values)
+def decode_end(group: Group, frame: Frame, more: dict[str, float]) -> tuple[Any, dict[str, Any]]:
+    """A state and that of its random numbers."""
+    kind: Any = frame.kind
+    arrays = [take(group, name, 2, "f") for name in kind._fields[:N_ARRAYS]]
+    vectors = {name: take(group, name, 1, "f") for name in VECTORS if name in group.variables}
+    demand(set(vectors) <= set(kind._fields), "it holds states of another model")
     scalars = take(group, "scalars", 1, "f")
     names = [name for name in name_scalars(kind) if name not in more]
-    are_legal = len(scalars) == len(names) and np.isfinite(scalars).all() and (scalars > 0).all()
-    if not are_legal or len({len(values) for values in arrays}) != 1 or not ((arrays[0] >= 0) & (arrays[0] <= 1)).all():
-        raise DamagedFileError("the last states of its chains do not match")
-    numbers = dict(zip(names, scalars.tolist(), strict=True)) | more
-    return kind(*arrays, **numbers, **decode_vectors(group, widths)), decode_rng(take(group, "rng", 1, "u"))
+    demand(len(scalars) == len(names), "the last states of its chains do not match")
+    state = kind(*arrays, **dict(zip(names, scalars.tolist(), strict=True)) | more, **vectors)
+    check_state(state, frame)
+    return state, decode_rng(take(group, "rng", 1, "u"))
 
 
-def decode_vectors(group: Group, widths: dict[str, int]) -> dict[str, np.ndarray]:
-    """What a state holds once for all features, if anything: distributions over the actions."""
-    found = {}
-    for name in VECTORS:
-        if name in group.variables:
-            values = take(group, name, 1, "f")
-            demand(len(values) == widths.get("policies", len(values)), f"{name!r} does not match")
-            demand_distributions(name, values)
-            found[name] = values
-    return found
-
-
-def demand_distributions(name: str, values: np.ndarray) -> None:
-    """Refuse what is not a distribution over the last axis."""
-    demand(values.dtype == np.float64 and np.isfinite(values).all(), f"{name!r} has an unexpected type")
-    demand(((values > 0) & (values <= 1 + SUM_TOLERANCE)).all(), f"{name!r} does not hold probabilities")
-    demand(np.abs(values.sum(axis=-1) - 1).max(initial=0) < SUM_TOLERANCE, f"{name!r} does not sum to one")
+def decode_draws(group: Group, frame: Frame) -> dict[str, np.ndarray]:
+    """The inverse of `encode_draws`, checked."""
+    draws = {name: found.values for name, found in group.variables.items()}
+    check_draws(draws, frame)
+    return draws
 
 
 def decode_entropy(numbers: Any) -> list[int]:
@@ -147,7 +134,7 @@ def encode_settings(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters of the estimator as plain data, except for those that only say how it ran."""
     settings = {}
     for name, value in parameters.items():
-        if name in ("n_jobs", "verbose"):
+        if name in NEVER_STORED:
             continue
         if isinstance(value, Priors):
             value = {"priors": {field: getattr(value, field) for field in value.__dataclass_fields__}}
@@ -197,19 +184,11 @@ def decode_shape(about: dict[str, Any], n_columns: int) -> tuple[int, ...] | Non
     return tuple(sizes.tolist())
 
 
-def is_number(value: Any) -> TypeGuard[float]:
-    """Whether a value is a finite number, and not a truth value."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def demand(holds: Any, otherwise: str) -> None:
-    """Refuse the file if something does not hold."""
-    if not holds:
-        raise DamagedFileError(otherwise)
-
-
 def decode_settings(about: dict[str, Any], check: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Parameters of the estimator; `check` raises DamagedFileError if one is unknown or has a wrong value."""
+    """Parameters of the estimator; `check` raises DamagedFileError if one is unknown or has a wrong value.
+
+    Those that say how it runs are never taken from a file.
+    """
     text = about.get("settings")
     if not isinstance(text, str):
         raise DamagedFileError("'settings' is missing")
@@ -219,7 +198,7 @@ def decode_settings(about: dict[str, Any], check: Callable[[dict[str, Any]], Non
         raise DamagedFileError("'settings' is not JSON") from None
     demand(isinstance(settings, dict), "'settings' is not a table")
     try:
-        parameters = {str(name): decode_setting(value) for name, value in settings.items()}
+        parameters = {str(name): decode_setting(value) for name, value in settings.items() if name not in NEVER_STORED}
     except (ValueError, TypeError, OverflowError):
         raise DamagedFileError("'settings' has an option with a wrong value") from None
     check(parameters)
@@ -251,6 +230,15 @@ def decode_labels(group: Group) -> np.ndarray:
     demand(values.dtype.kind != "f" or np.isfinite(values).all(), "'action' has an unexpected type")
     demand(np.array_equal(np.unique(values), values), "'action' is not sorted")
     return values
+
+
+def decode_available(group: Group, actions: np.ndarray, n_actions: int) -> np.ndarray | None:
+    """Which actions there are in each row, if not all."""
+    if "available" not in group.variables:
+        return None
+    values = take(group, "available", 2, "i")
+    check_available(values, actions, n_actions)
+    return values.astype(bool)
 
 
 def decode_names(group: Group) -> np.ndarray | None:

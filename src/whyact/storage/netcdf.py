@@ -10,7 +10,6 @@ of all bytes before it; a file that is truncated or has a wrong bit is refused b
 
 import hashlib
 import io
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +18,8 @@ import numpy as np
 
 from whyact.errors import DamagedFileError
 from whyact.storage.atomic import write_whole
+from whyact.storage.hdf5 import DAMAGED, Budget, check_type, get_member, read_array
+from whyact.storage.memory import find_limit, find_rule
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 # The end of a file: this mark and the digest of everything before both.
@@ -26,20 +27,9 @@ MARK = b"whyact:sha256:"
 N_DIGEST = 32
 GZIP_LEVEL = 4
 WORTH_COMPRESSING = 2**12  # bytes; a compressed array takes some kilobytes of book-keeping
-# A file may declare at most this many bytes for each of its own, and some more; or a small one could fill the memory.
-# Deflate can reach 1000; the writer leaves compression out where it would pass the limit.
-LARGEST_RATIO = 100
-ALLOWANCE = 2**22
-LARGEST_CHUNK = 2**26
 MOST_OBJECTS = 5000  # groups, variables and dimensions; some twelve for each chain of a model
-BYTES_PER_TEXT = 64  # that Python takes for each, beside its characters
 MOST_ATTRIBUTES = 50
 DEEPEST = 3
-# What h5py raises for files that are not in order; HDF5's own errors are among the first four.
-DAMAGED = (
-    OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, MemoryError,
-    RecursionError, NotImplementedError, UnicodeError, SystemError,
-)  # fmt: skip
 # Names that netCDF4 keeps for itself.
 INTERNAL = {
     "CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates",
@@ -63,13 +53,16 @@ class Group(NamedTuple):
     attributes: dict[str, Any]
 
 
-def write_netcdf(path: Path, groups: dict[str, Group], *, compress: bool = True) -> None:
-    """Write a file that appears whole or not at all; the name "/" is the root. The same groups give the same bytes."""
+def write_netcdf(path: Path, groups: dict[str, Group], *, compress: bool = True, claim: int = 0) -> None:
+    """Write a file that appears whole or not at all; the name "/" is the root. The same groups give the same bytes.
+
+    `claim`: memory for what is made of the file, which must be within what a reader allows.
+    """
     n_objects = sum(1 + 2 * len(group.variables) for group in groups.values())
     if n_objects > MOST_OBJECTS // 2:
         raise ValueError(f"{path} would hold too many arrays ({n_objects}); fit fewer chains.")
     content = encode(groups, compress=compress)
-    if declared_bytes(groups) > LARGEST_RATIO * len(content) + ALLOWANCE:
+    if compress and max(declared_bytes(groups), claim) > find_rule(len(content)):
         content = encode(groups, compress=False)
     write_whole(path, content + MARK + hashlib.sha256(content).digest())
 
@@ -131,14 +124,19 @@ def to_texts(characters: np.ndarray) -> np.ndarray:
     return np.array([row.decode() for row in rows], dtype=str).reshape(characters.shape[:-1])
 
 
-def read_netcdf(path: Path) -> dict[str, Group]:
+def read_netcdf(path: Path, max_memory: float | None = None) -> dict[str, Group]:
     """Read a file that `write_netcdf` wrote.
 
     Raises OSError if it cannot be read, and DamagedFileError with one clause for the user if it is not in order.
+    `max_memory`: bytes that it may claim; None: by the rule of `memory.py`.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         raise DamagedFileError("it is not a regular file")
-    return decode(check_digest(path.read_bytes()))
+    try:
+        content = path.read_bytes()
+    except MemoryError:
+        raise DamagedFileError("it does not fit into memory") from None
+    return decode(check_digest(content), max_memory)
 
 
 def check_digest(content: bytes) -> bytes:
@@ -153,13 +151,14 @@ def check_digest(content: bytes) -> bytes:
     return body
 
 
-def decode(content: bytes) -> dict[str, Group]:
+def decode(content: bytes, max_memory: float | None = None) -> dict[str, Group]:
     """The groups of an HDF5 file that may be hostile."""
     import h5py
 
+    reader = Reader(Budget(find_limit(len(content), max_memory)))
     try:
         with h5py.File(io.BytesIO(content), "r") as file:
-            return dict(Reader(LARGEST_RATIO * len(content) + ALLOWANCE).read_groups(file, "/", 0))
+            return dict(reader.read_groups(file, "/", 0))
     except DamagedFileError:
         raise
     except DAMAGED as error:
@@ -169,8 +168,8 @@ def decode(content: bytes) -> dict[str, Group]:
 class Reader:
     """Reads a file's objects one after the other, as long as they keep within the limits."""
 
-    def __init__(self, memory: int):
-        self.memory = memory  # bytes that may still be declared
+    def __init__(self, budget: Budget):
+        self.budget = budget
         self.n_objects = 0
 
     def read_groups(self, place: Any, path: str, depth: int) -> Iterator[tuple[str, Group]]:
@@ -181,9 +180,7 @@ class Reader:
         groups = []
         for name in place:
             self.count_object()
-            if not isinstance(place.get(name, getlink=True), h5py.HardLink):
-                raise DamagedFileError(f"{name!r} is a link to elsewhere")
-            found = place[name]
+            found = get_member(place, name)
             if isinstance(found, h5py.Group):
                 groups.append((name, found))
             elif isinstance(found, h5py.Dataset):
@@ -205,10 +202,7 @@ class Reader:
 
     def read_variable(self, name: str, array: Any) -> Variable:
         """An array, checked before its values are read."""
-        check_type(name, array.dtype)
-        check_storage(name, array)
-        self.claim(name, array.shape, array.dtype)
-        values = array[...]
+        values = read_array(name, array, self.budget)
         if values.dtype.kind == "S":
             values = to_texts(values)
         return Variable((), values, self.read_attributes(array))  # the axes are known by their order
@@ -223,23 +217,13 @@ class Reader:
                 continue
             described = place.attrs.get_id(name)
             check_type(name, described.dtype)
-            self.claim(name, described.shape, described.dtype)
+            self.budget.claim(name, described.shape, described.dtype)
             value = place.attrs[name]
             if isinstance(value, bytes):
                 attributes[name] = value.decode()
             else:  # netCDF knows no difference between a number and an array of one
                 attributes[name] = value.item() if np.size(value) == 1 else np.ravel(value)
         return attributes
-
-    def claim(self, name: str, shape: tuple[int, ...] | None, dtype: np.dtype) -> None:
-        """Take the declared bytes off what is left."""
-        if shape is None:
-            raise DamagedFileError(f"{name!r} is empty")
-        self.memory -= math.prod(shape) * dtype.itemsize
-        if dtype.kind == "S":
-            self.memory -= math.prod(shape[:-1]) * BYTES_PER_TEXT
-        if self.memory < 0:
-            raise DamagedFileError(f"{name!r} declares a size that the file cannot hold")
 
 
 def is_bare_dimension(array: Any) -> bool:
@@ -250,26 +234,3 @@ def is_bare_dimension(array: Any) -> bool:
     if described.dtype.kind != "S" or described.shape != ():
         return False
     return bytes(array.attrs["NAME"]).startswith(NOT_A_VARIABLE)
-
-
-def check_type(name: str, dtype: np.dtype) -> None:
-    """Plain numbers and text only."""
-    is_number = dtype.kind in "iuf" and dtype.itemsize <= 8
-    if not is_number and dtype.kind != "S":
-        raise DamagedFileError(f"{name!r} holds neither numbers nor text")
-
-
-def check_storage(name: str, array: Any) -> None:
-    """Inside of the file, and read by nothing but gzip: another filter is a plug-in that HDF5 would load and run."""
-    import h5py
-
-    properties = array.id.get_create_plist()
-    if properties.get_layout() not in (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED):
-        raise DamagedFileError(f"{name!r} is stored in other files")
-    if properties.get_external_count():
-        raise DamagedFileError(f"{name!r} is stored in other files")
-    for i in range(properties.get_nfilters()):
-        if properties.get_filter(i)[0] not in (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE):
-            raise DamagedFileError(f"{name!r} needs a filter that is not known")
-    if array.chunks is not None and math.prod(array.chunks) * array.dtype.itemsize > LARGEST_CHUNK:
-        raise DamagedFileError(f"{name!r} is stored in pieces that are too large")

@@ -1,14 +1,11 @@
 """Rows of Minari datasets, read and written. minari is an extra (`pip install whyact[driving]`).
 
-Nothing that is read can run code. Of a dataset only `metadata.json` and the HDF5 file are read. Where the metadata do
-not say what the observations and actions are, Minari itself would make the environment that the dataset names, and so
-import and call whatever that is. Such datasets are refused here.
+Nothing that is read can run code or reach another file: `minari_folder.py` reads `metadata.json` and the HDF5 file by
+itself.
 """
 
-import json
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,11 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whyact.errors import ArgumentError
+from whyact.tables.minari_folder import MinariFolder
 from whyact.tables.recording import ACTIONS, EPISODE, OBSERVATIONS, Recording, check_arrays
 from whyact.tables.source import Block, check_finite, check_name, say_row
-
-# What Minari raises on a dataset that its metadata do not match.
-DAMAGED = (OSError, ValueError, KeyError, TypeError, AssertionError, RuntimeError, StopIteration)
 
 
 def read_minari(dataset: Path | str) -> Recording:
@@ -68,16 +63,12 @@ class MinariRows:
 
     def __init__(self, dataset: Path | str) -> None:
         self.dataset = dataset
-        self.storage = open_minari(dataset)
-        from gymnasium import spaces  # after `open_minari`, which says what to install
-
-        if not isinstance(self.storage.action_space, spaces.Discrete):
-            raise ArgumentError("path", f"the actions of {dataset} are not discrete: {self.storage.action_space}.")
-        space = self.storage.observation_space
-        self.shape: tuple[int, ...] | None = (
-            space.shape if isinstance(space, spaces.Box) and len(space.shape) > 1 else None
-        )
-        self.names = [f"x{column}" for column in range(count_columns(dataset, space))]
+        self.folder = open_minari(dataset)
+        actions, space = self.folder.action_space, self.folder.observation_space
+        if actions.kind != "Discrete":
+            raise ArgumentError("path", f"the actions of {dataset} are not discrete: {actions.kind}.")
+        self.shape: tuple[int, ...] | None = space.shape if space.kind == "Box" and len(space.shape) > 1 else None
+        self.names = [f"x{column}" for column in range(space.width)]
 
     def check_label(self, name: str, argument: str) -> None:
         """Check that the name is one of the two labels."""
@@ -99,15 +90,9 @@ class MinariRows:
 
     def read_episodes(self) -> Iterator[Recording]:
         """Read each observation with the action taken in it; the last one of an episode has none."""
-        n_episodes = self.storage.total_episodes
-        if not n_episodes:
+        if not self.folder.n_episodes:
             raise ArgumentError("path", f"{self.dataset} has no episodes.")
-        episodes = iter(self.storage.get_episodes(range(n_episodes)))
-        for number in range(n_episodes):
-            with undamaged(self.dataset):
-                content = next(episodes)
-                taken = np.asarray(content["actions"])
-                seen = flatten(self.dataset, self.storage.observation_space, content["observations"])
+        for number, (seen, taken) in enumerate(self.folder.read_episodes()):
             if taken.ndim != 1 or len(seen) != len(taken) + 1:
                 raise ArgumentError(
                     "path", f"episode {number} of {self.dataset} has {len(seen)} observations and {len(taken)} actions;"
@@ -117,77 +102,20 @@ class MinariRows:
 
     def name_actions(self, numbers: np.ndarray) -> np.ndarray:
         """Turn numbers into the names that `write_minari` stored, if any."""
-        names = self.storage.metadata.get("action_names")
-        if names is None:
-            return numbers
-        places = numbers - int(self.storage.action_space.start)
-        if len(places) and not 0 <= places.min() <= places.max() < len(names):
-            raise ArgumentError("path", f"{self.dataset} has actions without a name.")
-        named: np.ndarray = np.array(names, dtype=str)[places]
-        return named
+        names, space = self.folder.action_names, self.folder.action_space
+        places = numbers - space.start
+        if len(places) and not 0 <= places.min() <= places.max() < (space.n if names is None else len(names)):
+            raise ArgumentError("path", f"{self.dataset} has actions that it does not name.")
+        return numbers if names is None else names[places]
 
 
-def open_minari(dataset: Path | str) -> Any:
-    """Open the storage of a dataset, without ever making its environment."""
+def open_minari(dataset: Path | str) -> MinariFolder:
+    """Open a dataset, without ever making its environment."""
     need_minari()
-    from minari.dataset.minari_storage import MinariStorage
     from minari.storage.datasets_root_dir import get_dataset_path
 
     folder = Path(dataset) if Path(dataset).is_dir() else get_dataset_path(str(dataset))
-    folder = folder / "data" if (folder / "data").is_dir() else folder
-    path = folder / "metadata.json"
-    try:
-        metadata = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ArgumentError("path", f"there is no Minari dataset {dataset}: no file {path}.") from None
-    except (OSError, ValueError):
-        raise ArgumentError("path", f"{path} is not the metadata of a Minari dataset.") from None
-    if not isinstance(metadata, dict) or metadata.get("data_format") != "hdf5":
-        raise ArgumentError("path", f"{dataset} is not a Minari dataset in the format hdf5.")
-    if not all(isinstance(metadata.get(name), str) for name in ("observation_space", "action_space")):
-        raise ArgumentError(
-            "path", f"{path} does not say what the observations and actions are. Minari would have to run the "
-            "environment that it names to find out, which whyact does not allow; write the dataset with its spaces.",
-        )  # fmt: skip
-    with undamaged(dataset):
-        return MinariStorage.read(folder)
-
-
-@contextmanager
-def undamaged(dataset: Path | str) -> Iterator[None]:
-    """Turn an error of Minari into one sentence that names the dataset."""
-    try:
-        yield
-    except ArgumentError:
-        raise
-    except DAMAGED as error:
-        reason = str(error).split("\n")[0]
-        raise ArgumentError("path", f"{dataset} is a damaged Minari dataset: {reason}.") from None
-
-
-def count_columns(dataset: Path | str, space: Any) -> int:
-    """Length of a flattened observation."""
-    from gymnasium import spaces
-
-    with undamaged(dataset):
-        return int(spaces.utils.flatdim(space))
-
-
-def flatten(dataset: Path | str, space: Any, values: Any) -> np.ndarray:
-    """Turn observations of an episode into rows of numbers, in the order of `gymnasium.spaces.utils.flatten`."""
-    from gymnasium import spaces
-
-    if isinstance(space, spaces.Dict):
-        return np.hstack([flatten(dataset, part, values[name]) for name, part in space.spaces.items()])
-    if isinstance(space, spaces.Tuple):
-        return np.hstack([flatten(dataset, part, value) for part, value in zip(space.spaces, values, strict=True)])
-    if isinstance(space, spaces.Discrete):
-        one_hot: np.ndarray = np.asarray(values)[:, None] == space.start + np.arange(space.n)
-        return one_hot.astype(float)
-    if isinstance(space, spaces.Box | spaces.MultiBinary):
-        rows = np.asarray(values)
-        return rows.reshape(len(rows), -1).astype(float)
-    raise ArgumentError("path", f"the observations of {dataset} cannot be turned into rows of numbers: {space}.")
+    return MinariFolder(dataset, folder / "data" if (folder / "data").is_dir() else folder)
 
 
 def write_minari(

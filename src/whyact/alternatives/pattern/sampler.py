@@ -363,4 +363,4 @@ def merge(
     return drop_features(rng, state, data, target, run, log_joint_of_patterns, between_kernels)
 
 
-PATTERNS = Algorithm("run_sweeps_of_patterns", start, run, log_joint_of_patterns, merge)
+PATTERNS = Algorithm("run_sweeps_of_patterns", start, run, log_joint_of_patterns, merge, has_policies=False)
