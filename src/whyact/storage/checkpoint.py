@@ -11,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -201,7 +202,8 @@ def open_checkpoints(folder: Path | str | None, every: float, identity: str) -> 
     checkpoints = Checkpoints(Path(folder), float(every), identity)
     try:
         yield checkpoints
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenExecutor):
+        # who stops a whole group of processes may end one that runs a chain before this one hears of it
         checkpoints.write_latest()
         raise
     finally:
