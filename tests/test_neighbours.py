@@ -1,5 +1,7 @@
 """Which rows are held out together."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -62,6 +64,9 @@ def test_units_gaps_and_constant_columns_do_not_matter():
     assert find_reach(changed, actions) == reach
     changed[rng.random(changed.shape) < 0.02] = np.nan
     assert abs(find_reach(changed, actions) - reach) <= 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert find_reach(np.column_stack([rows, np.full(600, np.nan)]), actions) == reach
 
 
 @pytest.mark.parametrize("rows", [np.zeros((40, 3)), np.zeros((1, 2)), np.arange(6.0).reshape(3, 2)])

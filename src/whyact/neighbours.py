@@ -38,7 +38,10 @@ def find_reach(rows: np.ndarray, actions: np.ndarray) -> int:
     >>> find_reach(steps, np.zeros(400, int)), find_reach(np.repeat(steps[:50], 8, axis=0), np.zeros(400, int))
     (1, 7)
     """
-    filled = np.where(np.isnan(rows), 0.0, rows - np.nanmean(rows, axis=0))
+    observed = ~np.isnan(rows)
+    # a column that nothing was observed of has no mean, and takes no part
+    mean = np.where(observed, rows, 0.0).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+    filled = np.where(observed, rows - mean, 0.0)
     spread = filled.std(axis=0)
     filled = filled[:, spread > 0] / spread[spread > 0]
     expected = np.zeros(len(rows))  # of the squared difference to any other row with the same action

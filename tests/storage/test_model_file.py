@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 import whyact
-from tests.support.forging import forge, put, set_attribute, set_values
+from tests.support.forging import forge, put, set_attribute, set_setting, set_values
 from tests.support.mutations import mutate, sign
 from tests.support.paths import DATA
 from tests.support.plain import PLAIN
@@ -330,14 +330,6 @@ def test_files_that_are_not_there_or_something_else(tmp_path):
     write_netcdf(tmp_path / "x.nc", {"/": Group({}, {"title": "something"})})
     with pytest.raises(ModelFileError, match="another kind of netCDF file"):
         whyact.load(tmp_path / "x.nc")
-
-
-def set_setting(name, value):
-    def edit(groups):
-        settings = json.loads(groups["/"].attributes["settings"])
-        groups["/"].attributes["settings"] = json.dumps(settings | {name: value})
-
-    return edit
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import whyact
-from tests.support.forging import forge, put, set_attribute, set_values
+from tests.support.forging import forge, put, set_attribute, set_setting, set_values
 from tests.support.plain import PLAIN
 from whyact.errors import CheckpointError, ModelFileError, RunError
 from whyact.estimators import fit_in_folder as fitting
@@ -155,16 +155,6 @@ def test_a_link_to_a_folder_is_refused(run):
 
 
 # --- hostile runs -------------------------------------------------------------------------------------------
-
-
-def set_setting(name, value):
-    import json
-
-    def edit(groups):
-        settings = json.loads(groups["/"].attributes["settings"])
-        groups["/"].attributes["settings"] = json.dumps(settings | {name: value})
-
-    return edit
 
 
 @pytest.mark.parametrize(

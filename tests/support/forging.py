@@ -1,5 +1,7 @@
 """Files of ours that somebody has changed on purpose: other content, and a right digest."""
 
+import json
+
 import numpy as np
 
 from whyact.storage.netcdf import Group, Variable, read_netcdf, write_netcdf
@@ -51,3 +53,13 @@ def put(index, value):
         values[index] = value
 
     return edit
+
+
+def set_setting(name, value):
+    """An edit of an option of the estimator."""
+
+    def change_settings(groups):
+        settings = json.loads(groups["/"].attributes["settings"])
+        groups["/"].attributes["settings"] = json.dumps(settings | {name: value})
+
+    return change_settings
