@@ -29,6 +29,7 @@ NEARLY_CENTRED = 0.25  # how far the middle may be from zero, in ranges
 # So many columns are the cells of a picture or a scan, in which features do not grow from single cells, and zeros are
 # nothing to be surprised at.
 MANY_COLUMNS = 300
+SHARE_ALIKE = 0.9  # of so many columns, that begin with the same value
 SHARE_OF_REPEATS = 0.5  # of the values of a column
 LEAST_RANGE_OF_COUNTS = 3  # fewer whole numbers are labels or indicators
 # Real tables hold whole numbers, multiples and zeros, which features of their own could explain without any noise.
@@ -92,6 +93,19 @@ class Scaling:
         actions = np.full(len(observations), -1) if actions is None else actions
         return make_demonstrations(observations, actions, self.unit, self.center, available)
 
+    def find_width(self, observations: np.ndarray) -> float:
+        """What a tolerance is a share of, by observations after the first step; one where nothing varies.
+
+        Where columns are scaled it is the range of the widest one, mostly one. Elsewhere it is the range of a typical
+        column: of one that takes all values alike, and varies as much as columns do on average. The widest cell of a
+        scan says nothing about the others, most of which are nearly always empty.
+        """
+        if self.column_range is not None:
+            width = float(np.max(np.nanmax(observations, axis=0) - np.nanmin(observations, axis=0)))
+        else:
+            width = float(np.sqrt(12.0 * np.mean(np.nanvar(observations, axis=0))))
+        return width if width > 0 else 1.0
+
     def range_of_columns(self, n_columns: int) -> np.ndarray:
         """The unit of `observations_` in that of X, column by column, (D,)."""
         return np.ones(n_columns) if self.column_range is None else self.column_range
@@ -106,7 +120,18 @@ def scale_by_range(X: np.ndarray) -> Scaling:
 
 def looks_like_table(X: np.ndarray) -> bool:
     """Whether the columns look like those of a table, and not like one kind of signal."""
-    return columns_differ(X) or holds_counts(X) or (X.shape[1] < MANY_COLUMNS and repeats_values(X))
+    if X.shape[1] >= MANY_COLUMNS:
+        return holds_counts(X) or (columns_differ(X) and not begin_alike(X))
+    return columns_differ(X) or holds_counts(X) or repeats_values(X)
+
+
+def begin_alike(X: np.ndarray) -> bool:
+    """Whether nearly all columns have the same smallest value, as cells of a scan have, some of which are seldom hit.
+
+    Their ranges then differ because some cells see more than others, not because they are of different kinds.
+    """
+    _, counts = np.unique(np.nanmin(X, axis=0), return_counts=True)
+    return bool(counts.max() >= SHARE_ALIKE * X.shape[1])
 
 
 def holds_counts(X: np.ndarray) -> bool:
@@ -151,12 +176,6 @@ def columns_differ(X: np.ndarray) -> bool:
         or np.mean(from_zero > FAR_FROM_ZERO) >= SHARE_ABOVE_ZERO
         or np.mean(from_zero < -FAR_FROM_ZERO) >= SHARE_BELOW_ZERO
     )
-
-
-def find_width(observations: np.ndarray) -> float:
-    """The range of the widest column, which a tolerance is a share of; one where nothing varies."""
-    widest = float(np.max(np.nanmax(observations, axis=0) - np.nanmin(observations, axis=0)))
-    return widest if widest > 0 else 1.0
 
 
 def find_least_tolerance(observations: np.ndarray, n_levels: int) -> float:

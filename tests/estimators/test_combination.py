@@ -227,6 +227,16 @@ def test_tables_are_told_from_signals(demo):
         assert not looks_like_table(draw_ground_truth(rng, 8, snr).observations)
 
 
+def test_a_scan_is_no_table_though_some_of_its_cells_are_seldom_hit():
+    """Scaled to its own range, a cell that one obstacle touched once would count as much as the road ahead."""
+    rng = np.random.default_rng(18)
+    hits = rng.random((60, 400)) < np.linspace(0.02, 0.5, 400)
+    scan = hits * rng.random((60, 400)) * np.geomspace(0.01, 1.0, 400)
+    assert not looks_like_table(scan)
+    assert looks_like_table(scan[:, ::10])  # few columns may well be of different kinds
+    assert looks_like_table(scan + np.geomspace(0.1, 100.0, 400))
+
+
 def test_columns_of_a_table_are_scaled_and_their_noise_is_held():
     rng = np.random.default_rng(9)
     X = np.column_stack([rng.integers(18, 70, 80), rng.random(80), 1e4 * rng.random(80)]).astype(float)

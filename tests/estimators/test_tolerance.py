@@ -6,7 +6,7 @@ import pytest
 from whyact import FeaturePolicyClassifier, Priors, load
 from whyact.estimators.choose_by_trials import Outcome, choose_tolerance
 from whyact.model import LEARNED
-from whyact.scaling import TOLERANCES, find_least_tolerance
+from whyact.scaling import TOLERANCES, Scaling, find_least_tolerance
 
 QUICK = {"n_burn_in": 100, "n_draws": 40, "thin": 2, "n_chains": 2, "random_state": 0, "combination": "product"}
 pytestmark = pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
@@ -23,38 +23,45 @@ def table():
     return draw_table(np.random.default_rng(0))
 
 
+N_HIDDEN = 400
+
+
+def make_outcome(mean, tolerance, spread):
+    # errors that are not the same for two tolerances, so that differences have a standard error
+    errors = spread * np.random.default_rng(int(1000 * tolerance)).standard_normal(N_HIDDEN) * 20
+    return Outcome({"product": mean + errors - errors.mean()}, 10 / tolerance)
+
+
 def choose(means, spread=0.001, reach=1):
-    """Which tolerance is taken, and which are tried, by the mean log scores of TOLERANCES."""
-    tried = []
+    """Which tolerance is taken, and how many hidden actions each was judged by."""
+    outcomes = [make_outcome(mean, tolerance, spread) for mean, tolerance in zip(means, TOLERANCES, strict=True)]
+    judged = {TOLERANCES[0]: N_HIDDEN}
 
-    def try_out(tolerance):
-        if tolerance not in tried:
-            tried.append(tolerance)
-        # errors that are not the same for two tolerances, so that differences have a standard error
-        errors = spread * np.random.default_rng(int(1000 * tolerance)).standard_normal(400) * 20
-        logs = means[TOLERANCES.index(tolerance)] + errors - errors.mean()
-        return Outcome({"product": logs}, 10 / tolerance)
+    def try_out(tolerance, is_enough):
+        outcome = outcomes[TOLERANCES.index(tolerance)]
+        half = Outcome({"product": outcome.logs["product"][: N_HIDDEN // 2]}, outcome.n_features)
+        found = half if is_enough(half) else outcome
+        judged[tolerance] = len(found.logs["product"])
+        return found
 
-    trials, chosen = choose_tolerance(try_out, "product", TOLERANCES, reach)
-    assert [trial.tolerance for trial in trials] == sorted(tried)
-    return chosen, tried
+    trials, chosen = choose_tolerance(outcomes[0], try_out, "product", TOLERANCES, reach)
+    assert [trial.tolerance for trial in trials] == list(judged)
+    return chosen, list(judged.values())
 
 
 def test_the_largest_tolerance_that_surely_costs_nothing_is_taken():
-    assert choose([-0.5, -0.5, -0.5]) == (0.2, [0.05, 0.1, 0.2])
-    assert choose([-0.5, -0.5, -0.9]) == (0.1, [0.05, 0.1, 0.2])
-    assert choose([-0.5, -0.9, -0.5]) == (0.05, [0.05, 0.1])  # what comes after a loss is not tried
+    assert choose([-0.5, -0.5, -0.5]) == (0.2, [400, 400, 400])
+    assert choose([-0.5, -0.5, -0.9]) == (0.1, [400, 400, 200])  # a clear loss is not tried to its end
+    assert choose([-0.5, -0.9, -0.5]) == (0.05, [400, 200])  # and what comes after it not at all
     # a larger one may also be better
-    assert choose([-0.9, -0.5, -0.9]) == (0.1, [0.05, 0.1, 0.2])
+    assert choose([-0.9, -0.5, -0.9]) == (0.1, [400, 400, 200])
 
 
 def test_what_cannot_be_told_apart_stays_as_usual():
     """With a standard error of a tenth, nothing is sure."""
-    assert choose([-0.5, -0.5, -0.5], spread=0.07) == (0.05, [0.05, 0.1])
-    assert choose([-0.5, -0.5, -0.5], reach=400) == (
-        0.05,
-        [0.05, 0.1],
-    )  # all rows are alike, which says as little as one
+    assert choose([-0.5, -0.5, -0.5], spread=0.07) == (0.05, [400, 400])
+    # all rows are alike, which says as little as one
+    assert choose([-0.5, -0.5, -0.5], reach=400) == (0.05, [400, 200])
 
 
 def test_no_tolerance_is_below_what_the_data_can_carry():
@@ -98,7 +105,33 @@ def test_a_tolerance_is_a_share_of_every_columns_range():
     model = FeaturePolicyClassifier(**QUICK, tolerance=0.1).fit(X, X[:, 0] > 0.5)
     assert np.allclose(model.column_range_, np.ptp(X, axis=0))
     unscaled = FeaturePolicyClassifier(**QUICK, tolerance=0.1, scale_columns=False).fit(X, X[:, 0] > 0.5)
-    assert unscaled.noise_variance_ == pytest.approx((0.1 * np.ptp(X, axis=0).max()) ** 2, rel=0.05)
+    assert unscaled.tolerance_ == pytest.approx(0.1)
+    # the range of a column that takes all values alike is the root of twelve standard deviations
+    assert unscaled.noise_variance_ == pytest.approx(0.1**2 * 12 * X.var(axis=0).mean(), rel=0.05)
+
+
+def test_one_wide_column_does_not_make_all_others_noise():
+    """Of a scan most cells are nearly always empty, and the widest says nothing about them."""
+    X = np.random.default_rng(3).random((50, 20))
+    wide = np.column_stack([X, np.where(np.arange(50) == 7, 9.0, 0.0)])
+    assert Scaling().find_width(X) == pytest.approx(1.0, rel=0.05)
+    assert Scaling().find_width(wide) < 1.5
+    assert Scaling().find_width(np.zeros((5, 2))) == 1.0
+
+
+def test_coarse_values_raise_the_tolerance_also_without_trials():
+    """Without actions nothing can be tried, and what the data can carry still holds."""
+    answers = np.random.default_rng(5).integers(0, 4, (60, 3)).astype(float)
+    model = FeaturePolicyClassifier(**QUICK).fit(answers)
+    assert model.tolerance_ == pytest.approx(1 / 3 / np.sqrt(12), rel=1e-6)
+
+
+def test_a_given_number_of_features_leaves_the_noise_free():
+    """Two features do not explain six columns to a twentieth of their range."""
+    X = np.random.default_rng(6).random((80, 6)) * [1, 10, 100, 1000, 10, 1]
+    model = FeaturePolicyClassifier(**QUICK, n_components=2).fit(X, X[:, 0] > 0.5)
+    assert model.tolerance_ is None
+    assert np.sqrt(model.noise_variance_) > 0.1
 
 
 def test_signals_and_given_priors_leave_the_noise_free(table):

@@ -31,7 +31,8 @@ def test_features_that_are_clear_form_a_plateau(signals):
     assert curve.plateau.least == curve.plateau.most == 3
     assert curve.n_rows == 80
     assert curve.own.n_features == model.n_components_
-    assert curve.own.tolerance == pytest.approx(np.sqrt(model.noise_variance_) / np.ptp(signals[0], axis=0).max())
+    typical_range = np.sqrt(12 * signals[0].var(axis=0).mean())
+    assert curve.own.tolerance == pytest.approx(np.sqrt(model.noise_variance_) / typical_range)
     assert model.get_params() == before
     assert model.count_features_over_tolerance([0.1, 0.05]).counts == curve.counts[1:3]
 

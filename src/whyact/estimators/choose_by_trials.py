@@ -21,7 +21,7 @@ predict if those beside them were learned from.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import partial
 from typing import Any, NamedTuple
 
 import joblib
@@ -34,7 +34,7 @@ from whyact.model import COMBINATIONS
 from whyact.neighbours import deal_out, find_reach, find_standard_error
 from whyact.prediction import ProductPredictor
 from whyact.progress import open_bar
-from whyact.scaling import Scaling, find_width
+from whyact.scaling import Scaling
 
 N_PARTS = 4
 N_KEPT = 15  # draws of a trial
@@ -82,13 +82,13 @@ def choose_by_trials(
     combinations : tuple of str
         The usual one comes first; only one if it was given.
     tolerances : tuple of float
-        In rising order, shares of the range of the widest column; none if it is not to be chosen.
+        In rising order, shares of `Scaling.find_width`; none if it is not to be chosen.
 
     Returns
     -------
     Choice
     """
-    width = find_width(given.observations)
+    width = scaling.find_width(given.observations)
     usual = tolerances[0] * width if tolerances else scaling.noise
     nothing = Choice(combinations[0], None, usual)
     if len(combinations) == 1 and len(tolerances) < 2:
@@ -104,39 +104,49 @@ def choose_by_trials(
     with open_bar(estimator.verbose, most, "trials", text) as show:
         n_done = 0
 
-        @cache
-        def try_out(noise: float) -> Outcome:
+        def try_parts(noise: float, parts: range) -> list[tuple[np.ndarray, float]]:
             nonlocal n_done
             scored = []
-            for found in run_trials(estimator, given, replace(scaling, noise=noise), n_trials, reach):
+            for found in run_trials(estimator, given, replace(scaling, noise=noise), parts, reach):
                 scored.append(found)
                 n_done += 1
                 show(n_done, text)
-            judged = np.concatenate([logs for logs, _ in scored])
-            return Outcome(
-                dict(zip(COMBINATIONS, judged.T, strict=True)), float(np.mean([number for _, number in scored]))
-            )
+            return scored
 
-        first = try_out(usual)
+        def try_out(tolerance: float, is_enough: Callable[[Outcome], bool]) -> Outcome:
+            half = (n_trials + 1) // 2
+            scored = try_parts(tolerance * width, range(half))
+            if not is_enough(summarise(scored)):
+                scored += try_parts(tolerance * width, range(half, n_trials))
+            return summarise(scored)
+
+        first = summarise(try_parts(usual, range(n_trials)))
         combination = choose_combination(first.logs, combinations, reach)
         scores = {name: float(log.mean()) for name, log in first.logs.items()} if len(combinations) > 1 else None
         if len(tolerances) < 2:
             return Choice(combination, scores, usual)
-        trials, chosen = choose_tolerance(lambda tolerance: try_out(tolerance * width), combination, tolerances, reach)
+        trials, chosen = choose_tolerance(first, try_out, combination, tolerances, reach)
+        show(most, text)  # tolerances that nobody needs to try any more
     return Choice(combination, scores, chosen * width, trials)
 
 
+def summarise(scored: list[tuple[np.ndarray, float]]) -> Outcome:
+    """What several trials found, by what `score_part` gives of each."""
+    judged = np.concatenate([logs for logs, _ in scored])
+    return Outcome(dict(zip(COMBINATIONS, judged.T, strict=True)), float(np.mean([number for _, number in scored])))
+
+
 def run_trials(
-    estimator: Any, given: CheckedInput, scaling: Scaling, n_trials: int, reach: int
+    estimator: Any, given: CheckedInput, scaling: Scaling, hidden: range, reach: int
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """For each part that is hidden, what `score_part` finds."""
+    """For each of these parts, which are hidden in turn, what `score_part` finds."""
     parts = deal_out(given.actions, N_PARTS, reach)
     short = clone(estimator).set_params(
         combination="mixture", priors=estimator._find_priors(scaling), unit=scaling.unit, scale_columns=False,
         tolerance=None, n_jobs=None, random_state=0, verbose=0, warm_start=False,
         **find_length(estimator, given.observations.shape[1]),
     )  # fmt: skip
-    tasks = [joblib.delayed(score_part)(short, given, parts == part) for part in range(n_trials)]
+    tasks = [joblib.delayed(score_part)(short, given, parts == part) for part in hidden]
     # as for the chains: with other options joblib would start new processes for them, which all load the kernels
     yield from joblib.Parallel(n_jobs=estimator.n_jobs, mmap_mode="c", return_as="generator")(tasks)
 
@@ -151,26 +161,42 @@ def choose_combination(logs: dict[str, np.ndarray], combinations: tuple[str, ...
 
 
 def choose_tolerance(
-    try_out: Callable[[float], Outcome], combination: str, tolerances: tuple[float, ...], reach: int
+    first: Outcome,
+    try_out: Callable[[float, Callable[[Outcome], bool]], Outcome],
+    combination: str,
+    tolerances: tuple[float, ...],
+    reach: int,
 ) -> tuple[tuple[ToleranceTrial, ...], float]:
-    """Try tolerances in rising order, until one loses; return how each one did, and the largest that does not."""
-    trials: list[ToleranceTrial] = []
-    chosen = tolerances[0]
-    best = try_out(chosen).logs[combination]
-    for tolerance in tolerances:
-        outcome = try_out(tolerance)
-        behind = best - outcome.logs[combination]
-        trial = ToleranceTrial(
-            tolerance, float(outcome.logs[combination].mean()), float(behind.mean()),
-            find_standard_error(behind, reach),
-            outcome.n_features,
-        )  # fmt: skip
-        trials.append(trial)
-        if trial.is_lost:
-            break
-        chosen = tolerance
+    """Try tolerances in rising order, until one loses; return how each one did, and the largest that does not.
+
+    The first one has been tried. Trials take time, so `try_out` asks whether it is clear after some of them that a
+    tolerance loses.
+    """
+    best = first.logs[combination]
+    trials = [compare(tolerances[0], first, best, combination, reach)]
+    for tolerance in tolerances[1:]:
+        outcome = try_out(tolerance, partial(is_hopeless, best=best, combination=combination, reach=reach))
+        trials.append(compare(tolerance, outcome, best, combination, reach))
+        if trials[-1].is_lost:
+            return tuple(trials), trials[-2].tolerance
         best = max(best, outcome.logs[combination], key=np.mean)
-    return tuple(trials), chosen
+    return tuple(trials), tolerances[-1]
+
+
+def compare(tolerance: float, outcome: Outcome, best: np.ndarray, combination: str, reach: int) -> ToleranceTrial:
+    """How a tolerance did beside the best of the smaller ones, by the hidden actions that it was judged by."""
+    logs = outcome.logs[combination]
+    behind = best[: len(logs)] - logs
+    return ToleranceTrial(
+        tolerance, float(logs.mean()), float(behind.mean()), find_standard_error(behind, reach), outcome.n_features
+    )
+
+
+def is_hopeless(some: Outcome, best: np.ndarray, combination: str, reach: int) -> bool:
+    """Whether a tolerance would lose if what is left to judge came out as what was judged."""
+    trial = compare(0.0, some, best, combination, reach)
+    share = len(some.logs[combination]) / len(best)
+    return trial._replace(standard_error=trial.standard_error * np.sqrt(share)).is_lost
 
 
 def find_length(estimator: Any, n_columns: int) -> dict[str, int]:

@@ -46,7 +46,6 @@ from whyact.scaling import (
     Scaling,
     find_least_tolerance,
     find_unit,
-    find_width,
     hold_noise,
     looks_like_table,
     scale_by_range,
@@ -150,7 +149,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         "auto" does so if the columns look like a table: their ranges differ much, many lie far from zero, or all
         entries are whole numbers; and if a `tolerance` is given.
     tolerance : float, "auto", "free" or None, default="auto"
-        What need not be explained, as a share of a column's range (of the widest one, if columns are not scaled): the
+        What need not be explained, as a share of a column's range (of a typical one, if columns are not scaled): the
         noise is held there. It decides how many features there are.
 
         - "auto": for scaled columns, and for 300 columns or more with an `observation_weight` of one, unless `priors`
@@ -340,12 +339,18 @@ class FeaturePolicyClassifier(FeatureLearner):
         """Where the noise is held, as far as that is known before any trial; 0: it is free."""
         if self.tolerance in (None, "free") or self._find_published():
             return 0.0
+        observations = scaling.scale_columns(X)
         if self.tolerance != "auto":
-            return float(self.tolerance) * find_width(scaling.scale_columns(X))
+            return float(self.tolerance) * scaling.find_width(observations)
+        # a given number of features may leave more unexplained than a tolerance says
+        if self.priors is not None or self.n_components is not None:
+            return 0.0
         # the residual of pictures and scans is never white, so with free noise features would only grow in number
         is_scan = X.shape[1] >= MANY_COLUMNS and self.observation_weight == 1.0
-        is_held = self.priors is None and (scaling.column_range is not None or is_scan)
-        return USUAL_TOLERANCE * find_width(scaling.scale_columns(X)) if is_held else 0.0
+        if scaling.column_range is None and not is_scan:
+            return 0.0
+        tolerance = max(USUAL_TOLERANCE, find_least_tolerance(observations, self.n_levels))
+        return tolerance * scaling.find_width(observations)
 
     @with_callbacks  # type: ignore[untyped-decorator]  # sklearn has no types
     def fit(
@@ -428,6 +433,11 @@ class FeaturePolicyClassifier(FeatureLearner):
             return Choice("mixture", noise=scaling.noise)
         is_table = scaling.column_range is not None
         usual = COMBINATIONS[::-1] if is_table else COMBINATIONS
+        combinations = usual if self.combination == "auto" else (self.combination,)
+        n_columns = given.observations.shape[1]
+        if find_start(self.start, n_columns) == "rows":
+            # such chains do not mix, so one short chain does not tell what the average of many will say
+            return Choice(combinations[0], noise=scaling.noise)
         tolerances: tuple[float, ...] = ()
         if self.tolerance == "auto" and scaling.noise:
             least = find_least_tolerance(given.observations, self.n_levels)
@@ -435,10 +445,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         # numba is imported at the first fit, not with the package
         from whyact.sampler.compiling import announce_compilation
 
-        announce_compilation(
-            self.verbose, self._find_algorithm(given.observations.shape[1]).kernel
-        )  # the trials are silent about it
-        combinations = usual if self.combination == "auto" else (self.combination,)
+        announce_compilation(self.verbose, self._find_algorithm(n_columns).kernel)  # the trials are silent about it
         return choose_by_trials(self, given, scaling, combinations, tolerances)
 
     def _complete(self, result: FitResult) -> FitResult:
@@ -521,7 +528,7 @@ class FeaturePolicyClassifier(FeatureLearner):
             self.base_policy_ = self._combine(np.zeros((1, self.n_components_)))[0]
             self.policies_ = self._combine(np.eye(self.n_components_))
         noise = result.scaling.noise
-        self.tolerance_ = noise / find_width(result.observations) if noise else None
+        self.tolerance_ = noise / result.scaling.find_width(result.observations) if noise else None
         if result.tolerance_trials is not None:
             self.tolerance_trials_ = result.tolerance_trials
         if result.choice is not None:
@@ -708,7 +715,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         Parameters
         ----------
         tolerances : sequence of float or None, default=None
-            Shares of a column's range (of the widest one, if columns are not scaled). None: 0.03, 0.05, 0.1, 0.15, 0.2
+            Shares of a column's range (of a typical one, if columns are not scaled). None: 0.03, 0.05, 0.1, 0.15, 0.2
             and 0.3, none below what rounded values and the grid of the substates can carry.
         max_rows : int, default=300
             At most so many demonstrations are learned from, first those with an action.

@@ -18,7 +18,7 @@ from whyact.estimators.choose_by_trials import take_some
 from whyact.estimators.inputs import CheckedInput
 from whyact.explanation.plateau import ToleranceCount, ToleranceCurve
 from whyact.progress import open_bar
-from whyact.scaling import find_least_tolerance, find_width
+from whyact.scaling import find_least_tolerance
 
 CURVE_TOLERANCES = (0.03, 0.05, 0.1, 0.15, 0.2, 0.3)
 MOST_ROWS = 300
@@ -98,7 +98,7 @@ def run_chains(model: Any, given: CheckedInput, tolerances: Sequence[float]) -> 
 def make_short(model: Any, tolerance: float) -> Any:
     """An estimator of short chains with the noise held at a tolerance; all else that matters for features as fitted."""
     scaling = model._result.scaling
-    held = replace(scaling, noise=tolerance * find_width(model.observations_))
+    held = replace(scaling, noise=tolerance * scaling.find_width(model.observations_))
     return clone(model).set_params(
         # the plain mixture, because features hardly depend on how policies are combined, and it is the quickest
         combination="mixture", decisiveness=1.0, sampler="exact", priors=model._find_priors(held), unit=model.unit_,
@@ -114,7 +114,7 @@ def count_at(short: Any, given: CheckedInput, tolerance: float) -> ToleranceCoun
 
 def count_own(model: Any) -> ToleranceCount:
     """The features of the fitted model, at its noise."""
-    noise = float(np.sqrt(model.noise_variance_)) / find_width(model.observations_)
+    noise = float(np.sqrt(model.noise_variance_)) / model._result.scaling.find_width(model.observations_)
     return ToleranceCount(model.tolerance_ or noise, float(model.n_components_))
 
 

@@ -11,7 +11,7 @@ from whyact.cut_policies import spread_out
 from whyact.errors import say_options
 from whyact.explanation.matter import N_ROWS, find_what_matters
 from whyact.explanation.residuals import LARGEST_CORRELATION, Residual, examine_residual, say_residual
-from whyact.scaling import MANY_COLUMNS, TOLERANCES, USUAL_TOLERANCE, find_width
+from whyact.scaling import MANY_COLUMNS, TOLERANCES, USUAL_TOLERANCE
 
 NEXT_TO_NOTHING = 0.01  # noise below this share of the widest column's range: features copy columns
 LEAST_TO_HALVE = 0.02  # a tolerance below this leaves little to find by half of it
@@ -186,9 +186,9 @@ def say_remedy(model: Any, **values: float | str) -> str:
 
 
 def find_tolerance(model: Any) -> float:
-    """The noise as a share of the range of the widest column, held or not."""
+    """The noise as a share of the range of a column, held or not."""
     tolerance = getattr(model, "tolerance_", None)
-    return tolerance or float(np.sqrt(model.noise_variance_)) / find_width(model.observations_)
+    return tolerance or float(np.sqrt(model.noise_variance_)) / model._result.scaling.find_width(model.observations_)
 
 
 def score_of_base_rates(model: Any) -> float:
