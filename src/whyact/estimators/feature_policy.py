@@ -147,7 +147,8 @@ class FeaturePolicyClassifier(FeatureLearner):
         Bring each column to the range from 0 to 1 first, for columns of different units, of which the model would
         otherwise explain mainly the largest. Features, `observations_` and noise are then in shares of these ranges.
         "auto" does so if the columns look like a table: their ranges differ much, many lie far from zero, or all
-        entries are whole numbers; and if a `tolerance` is given.
+        entries are whole numbers; and if a `tolerance` is given. Hundreds of columns that begin with the same value are
+        the cells of a scan, and stay as they are.
     tolerance : float, "auto", "free" or None, default="auto"
         What need not be explained, as a share of a column's range (of a typical one, if columns are not scaled): the
         noise is held there. It decides how many features there are.
@@ -326,8 +327,9 @@ class FeaturePolicyClassifier(FeatureLearner):
     def _make_scaling(self, X: np.ndarray) -> Scaling:
         wanted = self.scale_columns
         if wanted == "auto":
-            # a tolerance that was given is a share of each column's range
-            wanted = (looks_like_table(X) or isinstance(self.tolerance, Real)) and not self._find_published()
+            # a tolerance that was given is a share of each column's range, unless these are cells of a scan
+            is_share = isinstance(self.tolerance, Real) and X.shape[1] < MANY_COLUMNS
+            wanted = (looks_like_table(X) or is_share) and not self._find_published()
         scaling = scale_by_range(X) if wanted else Scaling()
         if self.unit != "auto":
             unit = float(self.unit)
