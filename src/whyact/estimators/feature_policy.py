@@ -412,7 +412,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         options["decisiveness"] = 1.0 if is_plain else find_sampled_decisiveness(self.decisiveness, starts_from_rows)
         scores = None
         if "auto" in (self.observation_weight, self.action_weight):
-            weights = choose_weights(self, choice.combination, scaling, observations, given.actions)
+            weights = choose_weights(self, choice.combination, scaling, given._replace(observations=observations))
             options |= {"observation_weight": weights.observation_weight, "action_weight": weights.action_weight}
             scores = weights.scores
         problem = self._make_feature_problem(observations, given, scaling, algorithm, self.n_levels, **options)
