@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from whyact.model import restrict, sharpen
-from whyact.prediction import Predictor, ProductPredictor
+from whyact.prediction import Predictor
 
 if TYPE_CHECKING:
     from whyact.sampler.new_rows import Rounds
@@ -95,7 +95,7 @@ def find_terms_of_draws(
     for i in range(len(splits) - 1):
         of_draw = slice(splits[i], splits[i + 1])
         substates = rounds.substates[..., of_draw]
-        if is_product(predictor):
+        if predictor.is_product:
             found = find_log_odds(substates, voices.log_odds[of_draw], voices.base[i], labels[of_draw], n_labels, there)
         else:
             found = find_terms(
@@ -104,11 +104,6 @@ def find_terms_of_draws(
             )  # fmt: skip
         terms.append(found)
     return np.concatenate(terms, axis=1)
-
-
-def is_product(predictor: Predictor) -> bool:
-    """Whether policies are multiplied, so that terms are log odds."""
-    return isinstance(predictor, ProductPredictor)
 
 
 def find_log_probabilities(log_odds: np.ndarray) -> np.ndarray:

@@ -7,11 +7,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
 from whyact.comparison.scoring import calibration_error, find_calibration_bins, score
+from whyact.cut_policies import spread_out
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
 from whyact.estimators.inputs import split_missing
 from whyact.intervals import wilson_interval
 from whyact.prediction import FAMILIAR, Prediction
-from whyact.report.plain import Plain, spread_evenly, to_name, to_number
+from whyact.report.plain import Plain, to_name, to_number
 
 MAX_ROWS = 2000  # predicting more would take long and change little
 N_EQUAL_DIGITS = 12  # numbers that agree in this many digits count as equal
@@ -49,7 +50,7 @@ def measure_quality(model: FeaturePolicyClassifier, test: tuple[Any, ...] | None
 
 def judge_rows_learned_from(model: FeaturePolicyClassifier) -> JudgedRows:
     """Predict the demonstrations, as if their actions were not known."""
-    chosen = spread_evenly(len(model.actions_), MAX_ROWS)
+    chosen = spread_out(len(model.actions_), MAX_ROWS)
     actions = model.actions_[chosen]
     known = actions >= 0
     labels = np.full(len(chosen), None, dtype=object)
@@ -68,7 +69,7 @@ def judge_test(model: FeaturePolicyClassifier, test: tuple[Any, ...]) -> JudgedR
     n_rows = observations.shape[0] if hasattr(observations, "shape") else len(observations)
     if n_rows != len(labels) or not n_rows:
         raise ValueError(f"test: X has {n_rows} rows, y has {len(labels)} actions; give one action for each row.")
-    chosen = spread_evenly(n_rows, MAX_ROWS)
+    chosen = spread_out(n_rows, MAX_ROWS)
     if len(chosen) < n_rows:
         observations = _safe_indexing(observations, chosen)
     labels, known = np.asarray(labels, dtype=object)[chosen], known[chosen]
