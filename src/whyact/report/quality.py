@@ -26,6 +26,7 @@ class JudgedRows(NamedTuple):
     judged: Prediction
     n_available: int  # how many rows these were chosen from
     n_seen: int  # how many of those given as new the model learned from
+    available: np.ndarray | None  # which actions there were, (N, U); None: all
 
 
 def measure_quality(model: FeaturePolicyClassifier, test: tuple[Any, ...] | None = None) -> Plain:
@@ -44,7 +45,8 @@ def measure_quality(model: FeaturePolicyClassifier, test: tuple[Any, ...] | None
         "accuracy": None,
     }
     if len(model.classes_) and rows.known.any():
-        quality |= measure_predictions(model, rows.judged.probabilities[rows.known], rows.labels[rows.known])
+        available = None if rows.available is None else rows.available[rows.known]
+        quality |= measure_predictions(model, rows.judged.probabilities[rows.known], rows.labels[rows.known], available)
     return quality
 
 
@@ -55,7 +57,8 @@ def judge_rows_learned_from(model: FeaturePolicyClassifier) -> JudgedRows:
     known = actions >= 0
     labels = np.full(len(chosen), None, dtype=object)
     labels[known] = list(model.classes_[actions[known]])
-    return JudgedRows(labels, known, model.judge_demonstrations(chosen), len(model.actions_), n_seen=0)
+    available = None if model._result.available is None else model._result.available[chosen]
+    return JudgedRows(labels, known, model.judge_demonstrations(chosen), len(model.actions_), 0, available)
 
 
 def judge_test(model: FeaturePolicyClassifier, test: tuple[Any, ...]) -> JudgedRows:
@@ -75,7 +78,8 @@ def judge_test(model: FeaturePolicyClassifier, test: tuple[Any, ...]) -> JudgedR
     labels, known = np.asarray(labels, dtype=object)[chosen], known[chosen]
     n_seen = int(find_seen(model, observations, labels, known).sum())
     mask = None if available is None else np.asarray(available)[chosen]
-    return JudgedRows(labels, known, model.judge(observations, available=mask), n_rows, n_seen)
+    judged = model.judge(observations, available=mask)  # which checks the mask
+    return JudgedRows(labels, known, judged, n_rows, n_seen, None if mask is None else mask.astype(bool))
 
 
 def find_seen(
@@ -119,8 +123,11 @@ def measure_familiarity(familiarity: np.ndarray) -> Plain:
     return {"limit": FAMILIAR, "n": n_unfamiliar, "share": n_unfamiliar / len(familiarity)}
 
 
-def measure_predictions(model: FeaturePolicyClassifier, probabilities: np.ndarray, labels: np.ndarray) -> Plain:
-    """How good the probabilities (N, U) are, given the actions that were taken."""
+def measure_predictions(
+    model: FeaturePolicyClassifier, probabilities: np.ndarray, labels: np.ndarray, available: np.ndarray | None = None
+) -> Plain:
+    """How good the probabilities (N, U) are, given the actions that were taken, and those that could be."""
+    there = np.ones(probabilities.shape, bool) if available is None else available
     actions = number_actions(model, labels)
     seen = actions >= 0
     predicted = probabilities.argmax(axis=1)
@@ -132,8 +139,10 @@ def measure_predictions(model: FeaturePolicyClassifier, probabilities: np.ndarra
         "mean_confidence": float(confidences.mean()),
         "usual_action": {"action": int(favourite), "accuracy": float(np.mean(actions == favourite))},
         # an action that was never shown has no probability, so it has no log score either
-        "log_score": to_number(score(probabilities[seen], actions[seen])["log_score"]) if seen.any() else None,
-        "log_score_of_guessing": -float(np.log(len(model.classes_))),
+        "log_score": to_number(score(probabilities[seen], actions[seen], there[seen])["log_score"])
+        if seen.any()
+        else None,
+        "log_score_of_guessing": -float(np.log(there.sum(axis=1)).mean()),
         "n_never_shown": int((~seen).sum()),
         "calibration": {
             "error": to_number(calibration_error(confidences, correct)),
