@@ -36,7 +36,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/prediction.py
 
-# simulation-based calibration at its large size, about five minutes
+# simulation-based calibration at its large size
 calibration: .venv/installed
 	$(BIN)/python -m pytest -m large -s tests/sampler/test_calibration.py
 

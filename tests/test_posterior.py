@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from whyact.model import State
-from whyact.posterior import DIAGNOSED, REPRESENTATIVES, Chosen, DrawId, Posterior
+from whyact.posterior import DIAGNOSED, Chosen, DrawId, Posterior
 from whyact.sampler.draws import ChainDraws
 
 
@@ -159,7 +159,7 @@ def test_what_stands_for_all_is_not_searched_for_if_it_is_known(posterior):
 
 def test_one_draw_as_it_is_can_stand_for_all(posterior):
     chosen = {}
-    for representative in REPRESENTATIVES:
+    for representative in ("consensus", "modal", "joint"):
         one = Posterior(posterior.chains, representative=representative)
         one.traces["log_joint"][1, 39] = 100.0  # has three features
         one.traces["log_joint"][0, 7] = 50.0

@@ -23,6 +23,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp
 
 from whyact.cut_policies import spread_out
+from whyact.model import restrict_log_odds
 
 N_DRAWS = 60
 N_ROWS = 600
@@ -70,7 +71,7 @@ def find_decisiveness(
     -------
     Decisiveness
     """
-    masked = np.where(available[:, None, None, :], logs, -np.inf)
+    masked = restrict_log_odds(logs, available[:, None, None, :])
     masked -= masked.max(axis=3, keepdims=True)
     rows = np.arange(len(actions))
 

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import solve
 from scipy.special import log_softmax
 
+from whyact.model import restrict_log_odds
 from whyact.neighbours import deal_out, find_reach
 
 # Variances of the log odds that are tried, from the one in the middle uphill.
@@ -64,7 +65,7 @@ class Rows(NamedTuple):
 
     def log_probabilities(self, log_odds: np.ndarray) -> np.ndarray:
         """Of each action, by log odds (K + 1, U), (N, U)."""
-        return log_softmax(np.where(self.available, self.columns @ log_odds, -np.inf), axis=1)
+        return log_softmax(restrict_log_odds(self.columns @ log_odds, self.available), axis=1)
 
     def probabilities_of_actions(self, log_odds: np.ndarray) -> np.ndarray:
         """Of the actions taken, (N,)."""

@@ -281,10 +281,7 @@ def action_probabilities(
     With another decisiveness tau than one, the mixture to the power of tau, normalised again; over the actions that
     are available (N, U), if not all are.
     """
-    votes = substates.T @ policies
-    total = votes.sum(axis=1, keepdims=True)
-    mixture = np.where(total > 0, votes / np.where(total > 0, total, 1.0), 1.0 / policies.shape[1])
-    return sharpen(restrict(mixture, available), decisiveness)
+    return sharpen(restrict(substates.T @ policies, available), decisiveness)
 
 
 def multiplied_probabilities(
@@ -292,9 +289,7 @@ def multiplied_probabilities(
 ) -> np.ndarray:
     """Product of the policies, each to the power of its substate, and of the base policy, (N, U)."""
     log_odds = center_log_odds(base_policy) + substates.T @ center_log_odds(policies)
-    if available is not None and len(available):
-        log_odds = np.where(available, log_odds, -np.inf)
-    return softmax(log_odds, axis=1)
+    return softmax(restrict_log_odds(log_odds, available), axis=1)
 
 
 def center_log_odds(policies: np.ndarray) -> np.ndarray:
@@ -303,14 +298,23 @@ def center_log_odds(policies: np.ndarray) -> np.ndarray:
     return logs - logs.mean(axis=-1, keepdims=True)
 
 
-def restrict(probabilities: np.ndarray, available: np.ndarray | None) -> np.ndarray:
-    """Distributions (N, U) over what is available; uniform where the available actions have no probability."""
+def restrict(weights: np.ndarray, available: np.ndarray | None) -> np.ndarray:
+    """Distributions (..., U) by weights, over what is available (None or empty: all); uniform where that has none.
+
+    This comes before any power: beside an action that nobody can take, what is left might underflow.
+    """
     if available is None or len(available) == 0:
-        return probabilities
-    kept = np.where(available, probabilities, 0.0)
-    total = kept.sum(axis=1, keepdims=True)
-    uniform = available / np.maximum(available.sum(axis=1, keepdims=True), 1)
+        available = np.ones(weights.shape[-1], bool)
+    there = np.broadcast_to(available, weights.shape)
+    kept = np.where(there, weights, 0.0)
+    total = kept.sum(axis=-1, keepdims=True)
+    uniform = there / np.maximum(there.sum(axis=-1, keepdims=True), 1)
     return np.where(total > 0, kept / np.where(total > 0, total, 1.0), uniform)
+
+
+def restrict_log_odds(log_odds: np.ndarray, available: np.ndarray | None) -> np.ndarray:
+    """Log odds (..., U), minus infinity where an action is not available (None or empty: all are)."""
+    return log_odds if available is None or len(available) == 0 else np.where(available, log_odds, -np.inf)
 
 
 def state_probabilities(state: State, target: Target, available: np.ndarray | None = None) -> np.ndarray:

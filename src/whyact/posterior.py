@@ -46,10 +46,6 @@ LEAST_SHARE = 0.2
 UNEQUAL = 0.5
 
 
-# How the draw that stands for all is chosen, see `Posterior`.
-REPRESENTATIVES = ("consensus", "modal", "joint")
-
-
 class DrawId(NamedTuple):
     """Which draw."""
 

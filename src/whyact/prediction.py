@@ -125,6 +125,7 @@ class Predictor:
     """
 
     climbs_at_random = False  # whether the kernel needs random numbers also for MAP
+    is_product = False  # whether policies are multiplied, so that terms are log odds
     draws_substates = True  # whether MMSE averages over draws of a row's substates
 
     def __init__(self, posterior: Posterior, target: Target, max_draws: int, seed: int):
@@ -378,6 +379,7 @@ def check_match(cut: CutPolicies, posterior: Posterior, max_draws: int) -> None:
 class ProductPredictor(Predictor):
     """Predict with policies that are multiplied, learned from what a new row can show (`cut_policies.py`)."""
 
+    is_product = True
     draws_substates = False
 
     def __init__(self, posterior: Posterior, target: Target, max_draws: int, seed: int, cut: CutPolicies | None):

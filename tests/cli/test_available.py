@@ -166,6 +166,21 @@ def test_a_report_judges_by_what_is_available(trips, tmp_path):
     assert (tmp_path / "a.html").read_bytes() != (tmp_path / "b.html").read_bytes()
 
 
+def test_a_comparison_knows_what_is_available(trips, tmp_path):
+    quick = ["--models", "lr,majority", "--folds", 3, "--n-jobs", 1]
+    out = call("compare", trips / "trips.csv", "--action", "mode", *AVAILABLE, *quick, "-o", tmp_path / "c.csv")
+    assert "4 observed columns, action mode" in out
+    assert "What is not available in a row has no probability there" in out
+    table = pd.read_csv(trips / "trips.csv")
+    X = table[["time", "rain", "load", "fare"]]
+    options = {"models": ["lr", "majority"], "n_folds": 3}
+    expected = whyact.compare(X, table["mode"], available=find_mask(table), **options).table()
+    found = pd.read_csv(tmp_path / "c.csv")
+    assert np.allclose(found["log_score"], expected["log_score"])
+    without = whyact.compare(X, table["mode"], **options).table()
+    assert (found["log_score"] > without["log_score"] + 0.05).all()
+
+
 def test_info_says_that_not_everything_is_available(trips):
     n_bus, n_car, _ = find_mask(pd.read_csv(trips / "trips.csv")).sum(axis=0)
     text = call("info", trips / "model.nc")
@@ -184,6 +199,7 @@ def test_what_cannot_be_is_refused_with_its_row(trips, tmp_path):
     for arguments, sentence in (
         (["fit", tmp_path / "taken.csv", "--action", "mode", "-o", tmp_path / "m.nc", *AVAILABLE], bus),
         (["report", trips / "model.nc", *test, tmp_path / "taken.csv", *AVAILABLE], bus),
+        (["compare", tmp_path / "taken.csv", "--action", "mode", *AVAILABLE], bus),
         (["report", trips / "model.nc", "-o", tmp_path / "r.html", *AVAILABLE], "about the rows of --test"),
         (
             ["predict", trips / "model.nc", tmp_path / "none.csv", "--available", "bus=none,car=none,walk=none"],

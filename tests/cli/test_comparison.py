@@ -72,6 +72,7 @@ def test_options_reach_the_comparison(demos, monkeypatch):
     monkeypatch.setattr(whyact, "compare", keep)
     compare(demos, "--action", "u")
     assert list(seen.pop("groups") or []) == []
+    assert seen.pop("available") is None
     defaults = {"models": None, "n_folds": 5, "n_repeats": 1, "scale": False, "n_jobs": -1, "random_state": 0}
     assert seen == defaults | {"verbose": 1}
     compare(
@@ -79,6 +80,7 @@ def test_options_reach_the_comparison(demos, monkeypatch):
         "--scale-columns", "--n-jobs", 2, "--random-state", 7,
     )  # fmt: skip
     assert len(set(seen.pop("groups"))) == 10
+    assert seen.pop("available") is None
     given = {"models": ["lr", "nmf"], "n_folds": 3, "n_repeats": 2, "scale": True, "n_jobs": 2, "random_state": 7}
     assert seen == given | {"verbose": 1}
 

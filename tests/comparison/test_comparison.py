@@ -407,6 +407,76 @@ def test_warnings_of_models_are_counted(rows):
     ]
 
 
+# --- actions that are not available -----------------------------------------------------------------------------
+
+
+class Choosy(Spy):
+    """Keeps what it is told is available, and says the same of all actions."""
+
+    def __sklearn_clone__(self):
+        return Choosy(self.log, self.random_state)
+
+    def fit(self, X, y, available=None):
+        self.log.append(("fit", X[:, 0], available))
+        return super().fit(X, y)
+
+    def predict_proba(self, X, available=None):
+        self.log.append(("predict", X[:, 0], available))
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+
+
+def draw_masks(labels, seed=0):
+    mask = np.random.default_rng(seed).random((len(labels), 3)) < 0.5
+    return mask | (labels[:, None] == np.unique(labels))
+
+
+def test_what_is_not_available_has_no_probability_in_any_model(rows):
+    X, y = rows
+    only = y[:, None] == np.unique(y)
+    found = compare(X, y, available=only, models=["lda", "lr", "majority"], n_folds=3)
+    assert (found.folds[["accuracy", "log_score"]] == [1.0, 0.0]).all(axis=None)
+    assert "What is not available in a row has no probability there, for any model." in found.notes
+    mask = draw_masks(y)
+    masked = compare(X, y, available=mask, models=["majority"], splits=["blocked"], n_folds=3)
+    expected = []
+    for fold in np.split(np.arange(60), 3):  # a third of the rows to learn from have each action
+        shares = mask[fold] / mask[fold].sum(axis=1, keepdims=True)
+        expected.append(np.log(shares[np.arange(20), np.unique(y, return_inverse=True)[1][fold]]).mean())
+    np.testing.assert_allclose(masked.folds["log_score"], expected, atol=0.03)
+    everything = compare(X, y, available=np.ones((60, 3), bool), models=["majority", "lr"], n_folds=3)
+    pandas.testing.assert_frame_equal(
+        everything.folds[["accuracy", "log_score"]],
+        compare(X, y, models=["majority", "lr"], n_folds=3).folds[["accuracy", "log_score"]],
+    )
+
+
+def test_models_that_want_to_know_are_told_what_is_available(rows):
+    X, y = rows
+    X, y, log = X.copy(), y.copy(), []
+    X[:, 0] = np.arange(60)
+    y[15:] = np.where(y[15:] == "turn", "keep", y[15:])  # who learns without the first block does not know of it
+    labels, mask = [None, *y[1:]], draw_masks(y)
+    mask[2] = np.unique(y) == "turn"
+    found = compare(X, labels, available=mask, models={"mine": Choosy(log)}, splits=["blocked"], n_folds=4)
+    assert not found.folds["accuracy"].isna().any()
+    assert found.notes[1] == (
+        "What is not available in a row has no probability there, for any model. Models that also learn with it: mine."
+    )
+    for what, numbers, told in log:
+        knows = [0, 1] if len(told[0]) == 2 else [0, 1, 2]
+        expected = mask[numbers.astype(int)][:, knows]
+        if what == "predict":
+            expected = expected | ~expected.any(axis=1, keepdims=True)
+        np.testing.assert_array_equal(told, expected)
+    assert {len(told[0]) for _, _, told in log} == {2, 3}
+
+
+def test_the_share_for_surprises_goes_to_what_is_available():
+    available = np.array([[True, True, False], [True, False, False]])
+    measures = score(np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]), np.array([1, 0]), available)
+    assert measures["log_score"] == pytest.approx(np.log(UNIFORM_SHARE / 2) / 2)
+
+
 def test_rows_without_an_action_are_dropped(rows):
     X, y = rows
     marked = [None if i in (3, 7) else label for i, label in enumerate(y)]
@@ -558,6 +628,9 @@ X60, Y60 = make_rows()
         ({"groups": [1] * 59}, "groups", "X has 60 rows, but groups has 59 entries"),
         ({"groups": [1, 2] * 30}, "groups", "groups holds 2 different groups, fewer than n_folds=5"),
         ({"groups": [None, *range(59)]}, "groups", "groups must have an entry for every row, but lacks 1"),
+        ({"available": np.ones((60, 2))}, "available", "available must have 60 rows and 3 columns"),
+        ({"available": np.zeros((60, 3))}, "available", "row 0 has no action that can be taken"),
+        ({"available": np.tile([1, 0, 0], (60, 1))}, "available", "the action 'keep' of row 1 is not available there"),
         ({"n_folds": 1}, "n_folds", "n_folds must be a whole number of at least 2, got 1"),
         ({"n_folds": 2.5}, "n_folds", "n_folds must be a whole number"),
         ({"n_folds": 61}, "n_folds", "n_folds=61 is more than the 60 rows"),

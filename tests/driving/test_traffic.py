@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
 
+from tests.support.stand_in import make_model
 from whyact.driving.agent import (
     Expert,
     IdleDriver,
@@ -418,6 +419,30 @@ def test_agent_does_what_the_model_predicts(traffic, tree):
         PolicyAgent(DecisionTreeClassifier().fit([[0.0], [1.0]], ["brake", "IDLE"]))
     by_number = PolicyAgent(DecisionTreeClassifier().fit([[0.0], [1.0]], [4, 1]))
     assert by_number.act(np.zeros(1)) == 4
+
+
+def test_agent_takes_only_what_is_available(traffic, tree):
+    agent, rows = PolicyAgent(tree), traffic.observations[:20]
+    numbers = [ACTIONS.index(name) for name in tree.classes_]
+    for row, first in zip(rows, tree.predict(rows), strict=True):
+        mask = np.ones(len(ACTIONS), bool)
+        assert agent.act(row, mask) == ACTIONS.index(first)
+        mask[ACTIONS.index(first)] = False
+        left = np.where(mask[numbers], tree.predict_proba([row])[0], -1.0)
+        assert agent.act(row, mask) == numbers[int(np.argmax(left))]
+    with pytest.raises(ArgumentError, match="whether it can be taken"):
+        agent.act(rows[0], [True, False])
+    with pytest.raises(ArgumentError, match="knows none of the meta-actions"):
+        agent.act(rows[0], np.zeros(len(ACTIONS), bool))
+
+
+def test_agent_tells_a_model_that_knows_of_it_what_is_available():
+    policies = np.tile([1 - 2e-12, 1.5e-12, 5e-13], (3, 1))  # nothing would be left of it to the power of 30
+    model = make_model(labels=["FASTER", "IDLE", "SLOWER"], policies=policies, decisiveness=30.0, prediction="map")
+    present = model.observations_[model.judge(model.observations_).familiarity > 0.5]
+    assert len(present) > 5
+    mask = np.array([name in ("IDLE", "SLOWER") for name in ACTIONS])
+    assert {ACTIONS[PolicyAgent(model).act(row, mask)] for row in present} == {"IDLE"}
 
 
 @needs_highway_env

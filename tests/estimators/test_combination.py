@@ -6,8 +6,11 @@ import sklearn
 from scipy.special import softmax
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from tests.support.plain import PLAIN
+from tests.support.stand_in import make_model
 from whyact import FeaturePolicyClassifier
 from whyact.estimators.choose_by_trials import MOST_ROWS, find_length, take_some
 from whyact.estimators.inputs import CheckedInput
@@ -165,6 +168,26 @@ def test_what_is_not_available_has_no_probability(masked, combination, predictio
     assert np.allclose(model.predict_proba(X, only), only)
 
 
+@pytest.mark.parametrize("options", [{}, {"decisiveness": 4.0}, {"combination": "product"}])
+def test_what_features_do_is_among_what_is_available(options):
+    """A prediction with one draw is what that draw's policies say, and the rest of what is unfamiliar."""
+    model = make_model(labels=list("abcd"), n_features=4, prediction="map", **options)
+    rng = np.random.default_rng(0)
+    available = rng.random((30, 4)) < 0.5
+    available[np.arange(30), rng.integers(4, size=30)] = True
+    judged = model.judge(model.observations_, available=available)
+    policy = model.policy(judged.substates, available)
+    assert not policy[~available].any()
+    whole = np.where(available, model.policy(judged.substates), 0.0)
+    assert np.allclose(policy, whole / whole.sum(axis=1, keepdims=True))
+    if "combination" not in options:  # nothing unfamiliar changes what a product says
+        share = judged.familiarity[:, None]
+        policy = share * policy + (1 - share) * available / available.sum(axis=1, keepdims=True)
+    assert np.allclose(judged.probabilities, policy)
+    with pytest.raises(ValueError, match="available must have 30 rows and 4 columns"):
+        model.policy(judged.substates, available[:5])
+
+
 def test_masks_are_routed_through_cross_validation(masked):
     """Scikit-learn hands each fold its rows of the mask; with it, no score is lost to what nobody could do."""
     X, y, available = masked
@@ -175,6 +198,10 @@ def test_masks_are_routed_through_cross_validation(masked):
         only = np.eye(3, dtype=bool)[y]
         assert cross_val_score(model, X, y, cv=3, params={"available": only}).tolist() == [1.0, 1.0, 1.0]
         assert cross_val_score(model, X, y, cv=3, params={"available": available}).mean() < 1.0
+        model = model.set_predict_proba_request(available=True).set_predict_request(available=True)
+        pipeline = make_pipeline(StandardScaler(), model).fit(X, y, available=available)
+        assert not pipeline.predict_proba(X, available=available)[~available].any()
+        assert available[np.arange(60), pipeline.predict(X, available=available)].all()
     model.fit(X, y, available=available)
     weights = np.arange(60)
     correct = model.predict(X, available) == y

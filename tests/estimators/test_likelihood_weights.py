@@ -5,6 +5,7 @@ import pytest
 
 from whyact import FeaturePolicyClassifier, Priors, load_demo, simulate
 from whyact.estimators import likelihood_weights as weights
+from whyact.estimators.inputs import CheckedInput
 from whyact.model import make_demonstrations, make_target
 from whyact.sampler.starts import start_from_rows
 
@@ -20,9 +21,10 @@ def demo():
 def test_auto_takes_the_pair_with_the_best_score(demo, monkeypatch):
     tried = []
 
-    def score(estimator, zeta, omega, X, actions, held_out):
+    def score(estimator, zeta, omega, given, held_out):
         tried.append((zeta, omega))
-        assert held_out.sum() == pytest.approx(len(X) / 4, abs=len(X) / 24)
+        n_rows = len(given.observations)
+        assert held_out.sum() == pytest.approx(n_rows / 4, abs=n_rows / 24)
         return -abs(zeta - 0.1) - 0.01 * abs(omega - 10)
 
     monkeypatch.setattr(weights, "score_weights", score)
@@ -37,12 +39,30 @@ def test_auto_takes_the_pair_with_the_best_score(demo, monkeypatch):
 def test_score_is_that_of_rows_not_learned_from(demo):
     """With actions of the rows left out shuffled, nobody can predict them; those learned from stay as they are."""
     estimator = FeaturePolicyClassifier(**PAPER)
-    actions = np.unique(demo.y, return_inverse=True)[1]
+    classes, actions = np.unique(demo.y, return_inverse=True)
     held_out = np.arange(len(actions)) % 4 == 0
-    score = weights.score_weights(estimator, 1.0, 1.0, demo.X, actions, held_out)
+    given = CheckedInput(demo.X, None, classes, actions)
+    score = weights.score_weights(estimator, 1.0, 1.0, given, held_out)
     shuffled = actions.copy()
     shuffled[held_out] = np.random.default_rng(0).permutation(actions[held_out])
-    assert score > weights.score_weights(estimator, 1.0, 1.0, demo.X, shuffled, held_out) + 0.3
+    assert score > weights.score_weights(estimator, 1.0, 1.0, given._replace(actions=shuffled), held_out) + 0.3
+
+
+def test_weights_are_learned_and_judged_by_what_is_available(demo, monkeypatch):
+    """Where nothing but the action that was taken is available, every weight predicts it for sure."""
+    learned = []
+
+    def keep(model, given):
+        learned.append(given.available)
+        return fit_quietly(model, given)
+
+    fit_quietly = FeaturePolicyClassifier._fit_quietly
+    monkeypatch.setattr(FeaturePolicyClassifier, "_fit_quietly", keep)
+    only = demo.y[:, None] == np.unique(demo.y)
+    model = FeaturePolicyClassifier(observation_weight="auto", **SHORT).fit(demo.X, demo.y, available=only)
+    assert list(model.weight_scores_.values()) == pytest.approx([0.0] * len(weights.OBSERVATION_WEIGHTS), abs=1e-12)
+    held_out = (np.arange(120) * weights.N_BLOCKS // 120) % 4 == 2
+    assert all(np.array_equal(mask, only[~held_out]) for mask in learned)
 
 
 @pytest.mark.parametrize("name", ["observation_weight", "action_weight"])

@@ -23,6 +23,7 @@ from whyact.explanation.terms import find_log_odds, find_terms
 from whyact.explanation.text import Explanations, say_change, say_times
 from whyact.explanation.voices import align_policies, find_times, find_usual_policy
 from whyact.intervals import Interval
+from whyact.model import action_probabilities
 
 pytestmark = pytest.mark.filterwarnings("ignore::whyact.ChainsDisagreeWarning")
 
@@ -228,6 +229,19 @@ def test_what_nothing_speaks_for_is_uniform_over_what_is_available():
     policies, available = np.array([[1.0, 0.0, 0.0]]), np.array([False, True, True])
     terms = find_terms(np.array([0.5]), np.array(1.0), policies, 1.0, np.arange(1), 1, available)
     assert np.allclose(terms, [[0, 0, 0], [0, 0, 0], [0, 0.5, 0.5]])
+
+
+@pytest.mark.parametrize("tau", [1.0, 0.3, 30.0])
+def test_terms_add_up_to_the_mixture_that_the_model_makes_of_what_is_available(tau):
+    """Also where the action that is not available would have been taken with near certainty."""
+    policies = np.array([[1 - 2e-12, 1.5e-12, 5e-13], [0.2, 0.3, 0.5]])
+    substates = np.array([[0.7, 0.0], [0.7, 0.2], [0.0, 0.0]])
+    available = np.array([[False, True, True], [True, False, True], [False, True, True]])
+    expected = action_probabilities(substates.T, policies, tau, available)
+    if tau == 30.0:
+        np.testing.assert_allclose(expected[0], [0.0, 1.0, 3.0**-30])
+    terms = find_terms(substates, substates.any(axis=1).astype(float), policies, tau, np.arange(2), 2, available)
+    np.testing.assert_allclose(terms.sum(axis=-2), expected, rtol=1e-12, atol=1e-300)
 
 
 def test_unmatched_log_odds_are_added_up():

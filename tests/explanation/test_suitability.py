@@ -106,6 +106,28 @@ def test_actions_at_random_are_doubted():
     assert any("no better than by how often each one occurs" in doubt for doubt in list_doubts(model))
 
 
+def test_frequencies_are_those_among_what_was_available():
+    model = make_model(n_rows=50, available=np.random.default_rng(0).random((50, 3)) < 0.5)
+    counts = np.bincount(model.actions_, minlength=3)
+    there = model.available_
+    by_hand = [np.log(counts[u] / counts[there[n]].sum()) for n, u in enumerate(model.actions_)]
+    assert score_of_base_rates(model) == pytest.approx(np.mean(by_hand))
+    plain = make_model(n_rows=50)
+    shares = np.bincount(plain.actions_) / 50
+    assert score_of_base_rates(plain) == pytest.approx(np.sum(shares * np.log(shares)))
+
+
+def test_who_had_no_choice_is_not_doubted():
+    """Where nothing else was available, the most frequent action that was is always right."""
+    free = make_model(n_rows=60, n_features=1)
+    bound = make_model(n_rows=60, n_features=1, available=np.zeros((60, 3), bool))
+    assert bound.available_.sum() == 60
+    assert score_of_base_rates(bound) == 0.0
+    for model, is_doubted in ((free, True), (bound, False)):
+        model._predictor = Constant(model)
+        assert any("Not even the demonstrations" in doubt for doubt in list_doubts(model)) == is_doubted
+
+
 def test_more_features_than_columns_are_doubted():
     X, y = draw_blocks(np.random.default_rng(4), 60)
     model = FeaturePolicyClassifier(**QUICK | {"n_burn_in": 300}, combination="mixture").fit(X, y)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.support.stand_in import make_model
-from whyact.model import restrict
 from whyact.report import write_report
 from whyact.report.explorer import find_substates
 
@@ -126,15 +125,33 @@ def test_sliders_give_the_probabilities_of_the_model(show, name):
     np.testing.assert_allclose(read_probabilities(page), first, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["the paper's", "tau learned", "product"])
+@pytest.mark.parametrize("name", ["the paper's", "tau 0.4", "tau learned", "product"])
 def test_what_is_not_available_has_no_probability(show, name):
     available = np.random.default_rng(0).random((30, 4)) < 0.5
     model = make_model(labels=list("abcd"), available=available, **VOICES[name])
     assert not model.available_.all()
-    page = show(model)
-    for row in range(5):
-        policy = model.policy(find_substates(model, np.array([row])))
-        expected = restrict(policy, model.available_[row : row + 1])[0]
+    assert_page_knows_what_is_available(show(model), model, n_rows=5)
+
+
+@pytest.mark.parametrize("combination", ["mixture", "product"])
+def test_what_is_not_available_leaves_the_others_their_odds(show, combination):
+    """Beside an action that would have been taken with near certainty, to the power of tau or in a sharp product."""
+    policies = np.tile([1 - 2e-12, 1.5e-12, 5e-13], (3, 1))
+    model = make_model(
+        labels=list("abc"), available=np.tile([False, True, True], (30, 1)), policies=policies,
+        combination=combination, decisiveness=30.0,
+    )  # fmt: skip
+    if combination == "product":
+        model._result.cut.chosen_base[:] = [2000.0, 0.0, -3.0]
+    assert_page_knows_what_is_available(show(model), model, n_rows=10)
+    probabilities = model.policy(np.eye(3), np.tile([False, True, True], (3, 1)))
+    assert (probabilities[:, 1] > probabilities[:, 2]).all()
+
+
+def assert_page_knows_what_is_available(page, model, n_rows):
+    for row in range(n_rows):
+        here = np.array([row])
+        expected = model.policy(find_substates(model, here), model.available_[here])[0]
         np.testing.assert_allclose(read_probabilities(page), expected, rtol=0, atol=1e-9)
         page.get_by_role("button", name="Next demonstration").click()
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.stand_in import make_model
 from whyact import FeaturePolicyClassifier
-from whyact.comparison.scoring import calibration_error
+from whyact.comparison.scoring import calibration_error, score
 from whyact.explanation.plateau import ToleranceCount, ToleranceCurve
 from whyact.explanation.voices import align_policies, find_times, find_usual_policy
 from whyact.fit_result import ToleranceTrial
@@ -297,6 +297,22 @@ def test_actions_never_shown_count_as_wrong(fitted, demo):
     only_new = summarise(fitted, test=(demo.X[80:84], y[:4]))
     assert only_new["quality"]["log_score"] is None
     assert "honk" in Page(render(only_new)).text
+
+
+def test_scores_are_among_what_was_available(fitted, demo):
+    """With two actions in each row, guessing is right every other time; with one, everything is certain."""
+    X, y = demo.X[80:], demo.y[80:]
+    only = y[:, None] == fitted.classes_
+    quality = summarise(fitted, test=(X, y, only))["quality"]
+    assert quality["log_score"] == pytest.approx(0.0, abs=1e-12)
+    assert quality["log_score_of_guessing"] == 0.0
+    two = only | np.roll(only, 1, axis=1)
+    quality = summarise(fitted, test=(X, y, two))["quality"]
+    assert quality["log_score_of_guessing"] == pytest.approx(-np.log(2))
+    expected = score(fitted.predict_proba(X, two), np.argmax(only, axis=1), two)["log_score"]
+    assert quality["log_score"] == pytest.approx(expected)
+    bound = make_model(n_rows=40, available=np.zeros((40, 3), bool))
+    assert summarise(bound)["quality"]["log_score_of_guessing"] == 0.0
 
 
 def test_unknown_actions_of_the_test_are_left_out(fitted, demo):

@@ -6,16 +6,33 @@ import numba
 import numpy as np
 import pytest
 
-from tests.support.geweke import N_QUANTITIES, QUANTITIES, find_unused, measure, redraw_data, run_geweke
+from tests.support.geweke import (
+    N_QUANTITIES,
+    QUANTITIES,
+    find_unused,
+    make_joint_chain,
+    make_small_model,
+    measure,
+    redraw_data,
+    rewire,
+    run_geweke,
+    run_joint_chain,
+)
 from whyact.model import State
-from whyact.sampler.sweep import run_sweeps
-from whyact.sampler.whole_features import draw_whole_features
+from whyact.sampler.combining import SMALLEST
+from whyact.sampler.decisive import draw_decisiveness, log_density_decisiveness
+from whyact.sampler.product import draw_policy_scale, draw_product_policies
+from whyact.sampler.rescaling import draw_size, log_jacobian
+from whyact.sampler.slicing import make_slice_sampler
+from whyact.sampler.sweep import draw_all_policies, run_sweeps
+from whyact.sampler.whole_features import bear, bury, draw_whole_features, log_ratio_of_policy
 
 pytestmark = pytest.mark.long
 
 # About 130 correlated z scores a run, each Student-t with 99 degrees of freedom: |t| > 4.5 has probability 2e-5, so a
 # correct sampler fails a run with probability below 0.3%. The seeds are fixed.
 Z_LIMIT = 4.5
+N_WRONG = 100_000  # steps are enough to catch what is wrong
 
 
 @pytest.mark.parametrize(
@@ -154,3 +171,116 @@ def run_chain_with_too_many_births(rng, state, data, target, n_steps, thin):
 def test_a_wrong_conditional_is_caught(wrong_chain, quantities):
     scores, _, _ = run_geweke(seed=2, n_steps=300_000, n_prior=60_000, joint_chain=wrong_chain)
     assert max(abs(score) for (name, _), score in scores.items() if name in quantities) > 2 * Z_LIMIT
+
+
+# --- wrong variants of what is beyond the paper: a sweep in which one function is another one ---------------
+
+
+@numba.njit
+def draw_scale_as_if_not_centred(rng, log_odds, target):
+    """The variance of the log odds by U entries of each policy, where only U - 1 are free."""
+    squares = np.sum(log_odds * log_odds)
+    return (target.policy_scale_rate + 0.5 * squares) / rng.standard_gamma(
+        target.policy_scale_shape + 0.5 * log_odds.size
+    )
+
+
+@numba.njit
+def log_density_decisiveness_without_prior(decisiveness, arguments):
+    """What the actions alone say, between bounds, because they do not say that tau is finite."""
+    _, _, target = arguments
+    if not 0.1 < decisiveness < 100.0:
+        return -math.inf
+    prior = target.decisiveness_shape * math.log(decisiveness) - target.decisiveness_rate * decisiveness
+    return log_density_decisiveness(decisiveness, arguments) - prior
+
+
+@numba.njit
+def log_density_decisiveness_without_jacobian(decisiveness, arguments):
+    """The density of tau, where that of its logarithm is asked for."""
+    return log_density_decisiveness(decisiveness, arguments) - math.log(decisiveness)
+
+
+@numba.njit
+def leave_out_jacobian(feature, factor):
+    """As if a feature of another size took no more room."""
+    return 0.0
+
+
+@numba.njit
+def leave_out_ratio_of_policy(policy, guide, state, target):
+    """As if the policy of a whole feature were drawn from its prior."""
+    return math.nan if len(policy) > 0 and policy.min() <= SMALLEST else 0.0
+
+
+def sweep_with_policies(**replaced):
+    return rewire(run_sweeps, draw_all_policies=rewire(draw_all_policies, **replaced))
+
+
+def sweep_with_decisiveness(log_density):
+    drawn = rewire(draw_decisiveness, draw_slice_decisiveness=make_slice_sampler(log_density))
+    return sweep_with_policies(draw_decisiveness=drawn)
+
+
+def sweep_with_scale(draw_scale):
+    return sweep_with_policies(draw_product_policies=rewire(draw_product_policies, draw_policy_scale=draw_scale))
+
+
+def sweep_with_size(jacobian):
+    return rewire(run_sweeps, draw_size=rewire(draw_size, log_jacobian=jacobian))
+
+
+def sweep_with_guided_policies(ratio):
+    born, buried = (rewire(move, log_ratio_of_policy=ratio) for move in (bear, bury))
+    return rewire(run_sweeps, draw_whole_features=rewire(draw_whole_features, bear=born, bury=buried))
+
+
+@pytest.mark.parametrize(
+    ("make_sweep", "wrong", "model", "quantities"),
+    [
+        (sweep_with_scale, draw_scale_as_if_not_centred, {"combination": "product"}, {"policy_scale"}),
+        (
+            sweep_with_decisiveness, log_density_decisiveness_without_prior, {"decisiveness": "drawn"},
+            {"decisiveness"},
+        ),
+        (
+            sweep_with_decisiveness, log_density_decisiveness_without_jacobian, {"decisiveness": "drawn"},
+            {"decisiveness"},
+        ),
+        (sweep_with_size, leave_out_jacobian, {"noise": 0.3, "n_whole_moves": 10}, {"weight_sum", "weight_scale"}),
+        (sweep_with_guided_policies, leave_out_ratio_of_policy, {"n_whole_moves": 20}, {"n_features"}),
+        (
+            sweep_with_guided_policies, leave_out_ratio_of_policy, {"combination": "product", "n_whole_moves": 20},
+            {"policy_spread"},
+        ),
+    ],
+    ids=[
+        "scale of a product", "decisiveness without prior", "decisiveness without Jacobian", "size",
+        "whole feature of a mixture", "whole feature of a product",
+    ],
+)  # fmt: skip
+def test_a_wrong_variant_of_what_is_beyond_the_paper_is_caught(make_sweep, wrong, model, quantities):
+    chain = make_joint_chain(make_sweep(wrong))
+    scores, _, _ = run_geweke(seed=3, n_steps=N_WRONG, n_prior=20_000, joint_chain=chain, **model)
+    worst = max((key for key in scores if key[0] in quantities), key=lambda key: abs(scores[key]))
+    print(f"{worst}: z = {scores[worst]:.1f}")
+    assert abs(scores[worst]) > 2 * Z_LIMIT
+
+
+def test_a_sweep_with_the_right_functions_in_their_places_is_the_sweep():
+    """So it is not the rewiring that is caught."""
+    right = rewire(
+        sweep_with_scale(draw_policy_scale),
+        draw_size=rewire(draw_size, log_jacobian=log_jacobian),
+        draw_whole_features=rewire(
+            draw_whole_features,
+            bear=rewire(bear, log_ratio_of_policy=log_ratio_of_policy),
+            bury=rewire(bury, log_ratio_of_policy=log_ratio_of_policy),
+        ),
+    )
+    target, _, start = make_small_model(combination="product", n_whole_moves=5)
+    chains = []
+    for joint_chain in (run_joint_chain, make_joint_chain(right)):
+        rng = np.random.default_rng(0)
+        chains.append(joint_chain(rng, *start(rng), target, 500, 1))
+    assert np.array_equal(*chains)

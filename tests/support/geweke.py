@@ -7,11 +7,13 @@ autocorrelation.
 """
 
 import math
+import types
 
 import numba
 import numpy as np
 
 from whyact.model import PRODUCT, Demonstrations, Priors, make_demonstrations, make_target
+from whyact.sampler.compiling import OPTIONS
 from whyact.sampler.sweep import run_sweeps
 from whyact.scaling import hold_noise
 from whyact.simulation import simulate
@@ -118,16 +120,32 @@ def redraw_data(rng, state, data, target):
     )  # fmt: skip
 
 
-@numba.njit
-def run_joint_chain(rng, state, data, target, n_steps, thin):
-    drawn = np.empty((n_steps, N_QUANTITIES))
-    observation_weights = np.array([target.observation_weight])
-    for i in range(n_steps):
-        for _ in range(thin):
-            state = run_sweeps(rng, state, observation_weights, data, target)[0]
-            data = redraw_data(rng, state, data, target)
-        drawn[i] = measure(state)
-    return drawn
+def make_joint_chain(sweeps):
+    """The chain of some sweeps, right or wrong, and new data."""
+
+    @numba.njit
+    def run_joint_chain(rng, state, data, target, n_steps, thin):
+        drawn = np.empty((n_steps, N_QUANTITIES))
+        observation_weights = np.array([target.observation_weight])
+        for i in range(n_steps):
+            for _ in range(thin):
+                state = sweeps(rng, state, observation_weights, data, target)[0]
+                data = redraw_data(rng, state, data, target)
+            drawn[i] = measure(state)
+        return drawn
+
+    return run_joint_chain
+
+
+run_joint_chain = make_joint_chain(run_sweeps)
+
+
+def rewire(kernel, **replaced):
+    """A kernel that calls other functions than it does by the names given, as if its module held them."""
+    function = kernel.py_func
+    assert set(replaced) <= set(function.__code__.co_names), "it calls nothing of that name"
+    changed = types.FunctionType(function.__code__, {**function.__globals__, **replaced}, function.__name__)
+    return numba.njit(**OPTIONS)(changed)
 
 
 def make_small_model(feature_values="positive", missing=False, silent=False, masked=False, noise=0.0, **options):

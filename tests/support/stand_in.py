@@ -26,11 +26,13 @@ def make_model(
     seed: int = 0,
     numbers: Sequence[int] | None = None,
     available: np.ndarray | None = None,
+    policies: np.ndarray | None = None,
     **parameters: Any,
 ) -> FeaturePolicyClassifier:
     """A FeaturePolicyClassifier whose chains hold noisy copies of one state; with empty `labels`, without actions.
 
-    `numbers`: how many features each draw has, if not `n_features`. Unless told otherwise, it is the paper's mixture.
+    `numbers`: how many features each draw has, if not `n_features`; `policies` (K, U), if not drawn. Unless told
+    otherwise, it is the paper's mixture.
     A decisiveness to be learned differs from draw to draw. The policies that a product predicts with are learned.
     """
     rng = np.random.default_rng(seed)
@@ -42,8 +44,8 @@ def make_model(
     if model.feature_values == "real":
         features *= rng.choice([-1, 1], features.shape)
     levels = rng.integers(0, 100, (n_features, n_rows)) * (rng.random((n_features, n_rows)) < 0.5)
-    policies = rng.dirichlet(np.full(n_actions, 0.5), n_features).reshape(n_features, n_actions) + 1e-6
-    policies /= policies.sum(axis=1, keepdims=True)
+    drawn = rng.dirichlet(np.full(n_actions, 0.5), n_features).reshape(n_features, n_actions) + 1e-6
+    policies = drawn / drawn.sum(axis=1, keepdims=True) if policies is None else policies
     observations = (levels / 99).T @ features + 0.1 * rng.standard_normal((n_rows, n_columns))
     observations[rng.random(observations.shape) < share_missing] = np.nan
     actions = rng.integers(0, n_actions, n_rows) if len(labels) else np.full(n_rows, -1)

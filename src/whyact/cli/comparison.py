@@ -11,12 +11,14 @@ from whyact.cli.arguments import (
     COLUMNS_DEFAULT,
     COLUMNS_HELP,
     SCALE_COLUMNS_HELP,
+    Available,
     DemonstrationsFile,
     NJobs,
     RandomState,
     check_output,
     check_picture,
     out_option,
+    parse_available,
     say,
     split_names,
     stop,
@@ -24,7 +26,10 @@ from whyact.cli.arguments import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from whyact.comparison import Comparison
+    from whyact.tables.demonstrations import Table
 
 WIDTH = 100  # of the table in a file or a pipe, which have no width of their own
 
@@ -39,6 +44,7 @@ def compare(
             show_default="episode in NPZ and Minari",
         ),
     ] = None,
+    available: Available = None,
     columns: Annotated[str | None, typer.Option(help=COLUMNS_HELP, show_default=COLUMNS_DEFAULT)] = None,
     models: Annotated[
         str | None,
@@ -68,7 +74,8 @@ def compare(
     try:
         with user_errors():
             observed = None if columns is None else split_names(columns)
-            table = read_demonstrations(file, action=action, groups=groups, columns=observed)
+            named = None if available is None else parse_available(available)
+            table = read_demonstrations(file, action=action, groups=groups, columns=observed, available=named)
             assert table.y is not None  # because an action was named
             say(
                 f"{len(table.X)} demonstrations from {file}: {table.X.shape[1]} observed columns, action {action}"
@@ -78,6 +85,7 @@ def compare(
                 table.X,
                 table.y,
                 groups=table.groups,
+                available=find_mask(table, file),
                 models=None if models is None else split_names(models),
                 n_folds=folds,
                 n_repeats=repeats,
@@ -90,6 +98,18 @@ def compare(
             write_comparison(comparison, out, picture)
     except KeyboardInterrupt:
         stop("the comparison is incomplete, and nothing was written.")
+
+
+def find_mask(table: "Table", path: str) -> "np.ndarray | None":
+    """Which actions can be taken in each row; None: all."""
+    if table.available is None or table.y is None:
+        return None
+    # scikit-learn comes in only when a command runs
+    from whyact.estimators.inputs import code_actions
+    from whyact.tables.available import mask_demonstrations
+
+    classes, actions = code_actions(table.y.to_numpy(), len(table.X))
+    return mask_demonstrations(path, dict(table.available), classes, actions)
 
 
 def print_comparison(comparison: "Comparison") -> None:

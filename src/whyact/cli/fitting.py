@@ -131,13 +131,10 @@ def make_run(table: "Table", settings: "Settings", path: str) -> "Run":
     # scikit-learn comes in only when a command runs
     from whyact.estimators.inputs import code_actions
     from whyact.storage.run_folder import Run
-    from whyact.tables.available import check_taken, make_mask
+    from whyact.tables.available import mask_demonstrations
 
     classes, actions = code_actions(None if table.y is None else table.y.to_numpy(), len(table.X))
-    mask = None
-    if table.available is not None:
-        mask = make_mask(path, dict(table.available), classes)
-        check_taken(path, mask, actions, classes)
+    named = None if table.available is None else dict(table.available)
     return Run(
         parameters=settings.parameters,
         observations=table.X.to_numpy(),
@@ -147,7 +144,7 @@ def make_run(table: "Table", settings: "Settings", path: str) -> "Run":
         shape=table.shape,
         every=float(settings.data["checkpoint_every"]),
         source=Path(path).name,
-        available=None if mask is None or mask.all() else mask,
+        available=mask_demonstrations(path, named, classes, actions),
     )
 
 

@@ -81,7 +81,7 @@ def predict(
         with open_predictions(out, list(learned.classes_), protect_labels=protect) as writer:
 
             def predict_block(block: "RowBlock") -> bytes:
-                judged = learned.judge(name_columns(learned, block.values), prediction, block.available)
+                judged = learned.judge(as_frame(learned, block.values), prediction, block.available)
                 return writer.format(judged.probabilities, judged.substates, judged.familiarity)
 
             for text in map_in_threads(predict_block, chain([first], blocks), n_jobs):
@@ -118,10 +118,12 @@ def open_blocks(
 
 def find_columns(model: "FeaturePolicyClassifier") -> list[str]:
     """Names of the columns that a model was fitted to."""
-    return list(getattr(model, "feature_names_in_", [f"x{d}" for d in range(model.n_features_in_)]))
+    from whyact.explanation.describe import find_names  # numpy comes in only when a command runs
+
+    return list(find_names(model))
 
 
-def name_columns(model: "FeaturePolicyClassifier", block: "np.ndarray") -> "np.ndarray | pandas.DataFrame":
+def as_frame(model: "FeaturePolicyClassifier", block: "np.ndarray") -> "np.ndarray | pandas.DataFrame":
     """A block as the data frame that scikit-learn expects for a model fitted to one."""
     if not hasattr(model, "feature_names_in_"):
         return block
@@ -202,7 +204,7 @@ def explain_blocks(
     from whyact.explanation.text import Explanations  # numpy comes in only when a command runs
 
     for numbers, block in picked:
-        reasons = model.explain(name_columns(model, block.values), available=block.available, **options)
+        reasons = model.explain(as_frame(model, block.values), available=block.available, **options)
         yield Explanations([replace(one, row=int(number)) for number, one in zip(numbers, reasons, strict=True)])
 
 
@@ -289,7 +291,7 @@ def read_test(
     # the same action is text in a CSV file and may be a number in an array
     spelled = {str(label): label for label in model.classes_}
     labels = [spelled.get(str(label), label) for label in table.y[known]]
-    rows = name_columns(model, table.X[known].to_numpy())
+    rows = as_frame(model, table.X[known].to_numpy())
     if table.available is None:
         return rows, labels
     mask = make_mask(path, dict(table.available), list(model.classes_))

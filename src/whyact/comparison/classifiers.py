@@ -66,12 +66,17 @@ def make_classifiers(seed: int | None) -> dict[str, Candidate]:
     }
 
 
-def tune(candidate: Candidate, X: Any, y: ArrayLike, seed: int, groups: np.ndarray | None = None) -> Any:
-    """Fit with the settings that are best in cross-validation, which leaves out whole groups if there are any."""
+def tune(
+    candidate: Candidate, X: Any, y: ArrayLike, seed: int, groups: np.ndarray | None = None, **options: Any
+) -> Any:
+    """Fit with the settings that are best in cross-validation, which leaves out whole groups if there are any.
+
+    `options` are given to `fit`.
+    """
     folds = make_inner_folds(y, candidate.n_folds, seed, groups) if candidate.settings else []
     if not folds:
-        return candidate.estimator.fit(X, y)
-    return GridSearchCV(candidate.estimator, candidate.settings, cv=folds).fit(X, y)
+        return candidate.estimator.fit(X, y, **options)
+    return GridSearchCV(candidate.estimator, candidate.settings, cv=folds).fit(X, y, **options)
 
 
 def make_inner_folds(

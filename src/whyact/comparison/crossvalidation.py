@@ -31,6 +31,8 @@ from whyact.comparison.inputs import (
 from whyact.comparison.results import COMPARED, Comparison
 from whyact.comparison.scoring import calibration_error, corrected_interval, score
 from whyact.errors import ChainsDisagreeWarning
+from whyact.estimators.available import predict_available, takes_available
+from whyact.model import restrict
 from whyact.progress import open_bar
 
 # Warnings of a fit that have words of their own in the notes; of others, the first sentence is quoted.
@@ -48,6 +50,7 @@ def compare(
     y: ArrayLike,
     *,
     groups: ArrayLike | None = None,
+    available: ArrayLike | None = None,
     models: Sequence[str] | Mapping[str, Any] | None = None,
     splits: Sequence[str] = SPLITS,
     n_folds: int = 5,
@@ -68,6 +71,9 @@ def compare(
         Actions. Rows without one (None or NaN) are dropped.
     groups : array-like (N,) or None, default=None
         Which rows belong together, such as the drive or the episode; "blocked" then leaves out whole groups.
+    available : array-like (N, U) of bool or None, default=None
+        Which actions can be taken in each row, columns in the order of the sorted labels. None: all. What is not
+        available has no probability there, for any model; those whose `fit` takes `available` also learn with it.
     models : list of str, dict or None, default=None
         Names of `whyact.comparison.contestants.CONTESTANTS`; None means the default ones. A dict maps names to
         scikit-learn classifiers with `predict_proba`, or to the names of known models.
@@ -116,7 +122,7 @@ def compare(
     >>> comparison.differences[["model", "measure", "verdict"]].iloc[0].tolist()
     ['majority', 'accuracy', 'behind']
     """
-    rows, notes = check_rows(X, y, groups)
+    rows, notes = check_rows(X, y, groups, available)
     chosen = choose_models(models)
     reference = choose_reference(reference, chosen)
     chosen, imputed = impute_where_needed(chosen, rows.X)
@@ -126,7 +132,7 @@ def compare(
         make_folds(rows.actions, rows.groups, splits, n_folds, n_repeats, random), rows.actions
     )
     outcomes = run_fits(rows, chosen, folds, n_jobs, verbose)
-    measured = measure(folds, outcomes, rows.actions)
+    measured = measure(folds, outcomes, rows)
     return Comparison(
         folds=measured,
         summary=summarise(measured, pool_calibration(folds, outcomes, rows.actions)),
@@ -135,6 +141,7 @@ def compare(
             *notes,
             *imputed,
             *advice,
+            *note_available(rows, chosen),
             *left_out,
             *note_absent(folds, rows.actions, rows.classes),
             *note_troubles(outcomes),
@@ -192,9 +199,18 @@ def fit_once(rows: Rows, name: str, model: Model, index: int, fold: Fold) -> Out
         warnings.simplefilter("always")
         try:
             candidate = model.candidate._replace(estimator=set_seeds(model.candidate.estimator, fold.seed))
-            fitted = tune(candidate, take(rows.X, fold.train), rows.labels[fold.train], fold.seed, fold.groups)
+            labels = rows.labels[fold.train]
+            options = {}
+            if rows.available is not None and takes_available(candidate.estimator.fit):
+                options["available"] = find_mask(rows, fold.train, labels)
+            fitted = tune(candidate, take(rows.X, fold.train), labels, fold.seed, fold.groups, **options)
             fit_end = time.perf_counter()
-            probabilities = align(fitted.predict_proba(take(rows.X, fold.test)), fitted.classes_, rows.classes)
+            mask = find_mask(rows, fold.test, fitted.classes_)
+            probabilities = align(
+                predict_available(fitted, take(rows.X, fold.test), mask), fitted.classes_, rows.classes
+            )
+            if rows.available is not None:  # the actions that are there may all be unknown to the model
+                probabilities = restrict(probabilities, rows.available[fold.test])
             predict_end = time.perf_counter()
         except Exception as problem:
             error = f"{type(problem).__name__}: {first_sentence(problem)}"
@@ -212,6 +228,14 @@ def fit_once(rows: Rows, name: str, model: Model, index: int, fold: Fold) -> Out
         warnings=kinds,
         error=error,
     )
+
+
+def find_mask(rows: Rows, which: np.ndarray, known: np.ndarray) -> np.ndarray | None:
+    """Which of the actions that a model knows are available in some rows; where none is, it may say what it likes."""
+    if rows.available is None:
+        return None
+    mask = rows.available[which][:, np.isin(rows.classes, known)]
+    return mask | ~mask.any(axis=1, keepdims=True)
 
 
 def take(X: Any, rows: np.ndarray) -> Any:
@@ -259,13 +283,15 @@ def count_components(model: Any) -> float:
 # --- from outcomes to tables ----------------------------------------------------------------------------------------
 
 
-def measure(folds: list[Fold], outcomes: dict[str, list[Outcome]], actions: np.ndarray) -> pandas.DataFrame:
+def measure(folds: list[Fold], outcomes: dict[str, list[Outcome]], rows: Rows) -> pandas.DataFrame:
     """One row for each fold and model."""
     measured = []
     for index, fold in enumerate(folds):
+        actions = rows.actions[fold.test]
+        available = None if rows.available is None else rows.available[fold.test]
         for name in outcomes:
             outcome = outcomes[name][index]
-            measures = {} if outcome.probabilities is None else score(outcome.probabilities, actions[fold.test])
+            measures = {} if outcome.probabilities is None else score(outcome.probabilities, actions, available)
             measured.append(
                 {
                     "split": fold.split,
@@ -342,6 +368,15 @@ def find_differences(measured: pandas.DataFrame, reference: str) -> pandas.DataF
                 )
     columns = ["split", "model", "measure", "difference", "low", "high", "n_folds", "verdict"]
     return pandas.DataFrame(rows, columns=columns)
+
+
+def note_available(rows: Rows, models: dict[str, Model]) -> list[str]:
+    """A note on who learns from what was available, if not everything was."""
+    if rows.available is None:
+        return []
+    learners = [name for name, model in models.items() if takes_available(model.candidate.estimator.fit)]
+    who = f" Models that also learn with it: {', '.join(learners)}." if learners else ""
+    return [f"What is not available in a row has no probability there, for any model.{who}"]
 
 
 def note_troubles(outcomes: dict[str, list[Outcome]]) -> list[str]:

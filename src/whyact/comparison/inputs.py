@@ -20,6 +20,7 @@ from whyact.comparison.contestants import (
     scales_by_itself,
 )
 from whyact.errors import ArgumentError, suggest
+from whyact.estimators.inputs import check_available, check_taken
 from whyact.tables.spreads import WIDE, compare_spreads
 
 
@@ -31,9 +32,12 @@ class Rows(NamedTuple):
     classes: np.ndarray  # (U,)
     actions: np.ndarray  # (N,), indices of classes
     groups: np.ndarray | None  # (N,), numbers
+    available: np.ndarray | None = None  # which actions there are in each row, (N, U); None: all
 
 
-def check_rows(X: Any, y: ArrayLike, groups: ArrayLike | None) -> tuple[Rows, list[str]]:
+def check_rows(
+    X: Any, y: ArrayLike, groups: ArrayLike | None, available: ArrayLike | None = None
+) -> tuple[Rows, list[str]]:
     """Check all rows, and drop those without an action, with a note."""
     X = check_observations(X)
     known, labels = check_actions(y, len(X))
@@ -45,7 +49,22 @@ def check_rows(X: Any, y: ArrayLike, groups: ArrayLike | None) -> tuple[Rows, li
         held = f"only one action ({str(classes[0])!r})" if len(classes) else "no action"
         raise ArgumentError("y", f"y holds {held}; at least two different actions are needed.")
     numbers = None if groups is None else check_groups(groups, len(known))[known]
-    return Rows(X[known], labels, classes, actions, numbers), notes
+    mask = check_mask(available, known, classes, actions)
+    return Rows(X[known], labels, classes, actions, numbers, mask), notes
+
+
+def check_mask(
+    available: ArrayLike | None, known: np.ndarray, classes: np.ndarray, actions: np.ndarray
+) -> np.ndarray | None:
+    """Which actions there are in the rows whose action is known; None: all."""
+    all_actions = np.full(len(known), -1)
+    all_actions[known] = actions
+    try:
+        mask = check_available(available, len(known), classes)
+        check_taken(mask, all_actions, classes)
+    except ValueError as error:
+        raise ArgumentError("available", str(error)) from None
+    return None if mask is None else mask[known]
 
 
 def check_observations(X: Any) -> Any:

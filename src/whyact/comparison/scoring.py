@@ -15,7 +15,7 @@ MIN_ROWS_PER_BIN = 20
 MIN_FOLDS = 3
 
 
-def score(probabilities: np.ndarray, actions: np.ndarray) -> dict[str, float]:
+def score(probabilities: np.ndarray, actions: np.ndarray, available: np.ndarray | None = None) -> dict[str, float]:
     """Measure predictions by the actions that were taken.
 
     Parameters
@@ -24,6 +24,8 @@ def score(probabilities: np.ndarray, actions: np.ndarray) -> dict[str, float]:
         Predicted probability of each action in each row.
     actions : ndarray (N,)
         Column of the action that was taken in each row.
+    available : ndarray (N, U) of bool or None, default=None
+        Which actions were available in each row; the others have no probability. None: all.
 
     Returns
     -------
@@ -43,7 +45,8 @@ def score(probabilities: np.ndarray, actions: np.ndarray) -> dict[str, float]:
     """
     correct = probabilities.argmax(axis=1) == actions
     rows = np.arange(len(actions))
-    mixed = (1 - UNIFORM_SHARE) * probabilities[rows, actions] + UNIFORM_SHARE / probabilities.shape[1]
+    n_available = probabilities.shape[1] if available is None else available.sum(axis=1)
+    mixed = (1 - UNIFORM_SHARE) * probabilities[rows, actions] + UNIFORM_SHARE / n_available
     return {
         "accuracy": float(correct.mean()),
         "balanced_accuracy": float(np.mean([correct[actions == action].mean() for action in np.unique(actions)])),

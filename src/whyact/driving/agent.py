@@ -15,9 +15,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas
+from numpy.typing import ArrayLike
 
 from whyact.driving.traffic import ACTIONS, IDLE, Simulator, Traffic
 from whyact.errors import ArgumentError
+from whyact.estimators.available import predict_available
 from whyact.intervals import Interval, mean_interval, wilson_interval
 
 FIRST_UNSEEN = 1_000_000  # episodes from this number are in no demonstration
@@ -86,9 +88,33 @@ class PolicyAgent:
     def reset(self) -> None:
         """Do nothing: the agent remembers nothing, as the previous frame is part of the observation."""
 
-    def act(self, observation: np.ndarray) -> int:
-        """Choose the meta-action that the model predicts."""
-        return self.numbers[self.model.predict(np.reshape(observation, (1, -1)))[0]]
+    def act(self, observation: np.ndarray, available: ArrayLike | None = None) -> int:
+        """Choose the meta-action that the model predicts.
+
+        Parameters
+        ----------
+        observation : ndarray (D,)
+            What the driver sees.
+        available : array-like of bool, one for each of `traffic.ACTIONS`, or None, default=None
+            Which meta-actions can be taken. None: all.
+
+        Returns
+        -------
+        int
+            The number of the meta-action.
+        """
+        row = np.reshape(observation, (1, -1))
+        if available is None:
+            return self.numbers[self.model.predict(row)[0]]
+        mask = np.asarray(available, dtype=bool)
+        if mask.shape != (len(ACTIONS),):
+            raise ArgumentError(
+                "available", f"available must say of each of {', '.join(ACTIONS)} whether it can be taken."
+            )
+        numbers = np.array(list(self.numbers.values()))
+        if not mask[numbers].any():
+            raise ArgumentError("available", "the model knows none of the meta-actions that can be taken.")
+        return int(numbers[np.argmax(predict_available(self.model, row, mask[None, numbers])[0])])
 
 
 def number_action(label: object) -> int:

@@ -219,9 +219,7 @@ def take_some(given: CheckedInput, most: int = MOST_ROWS) -> CheckedInput:
         return given
     order = np.random.default_rng(0).permutation(len(given.actions))
     rows = np.sort(order[np.argsort(given.actions[order] < 0, kind="stable")][:most])
-    return given._replace(
-        observations=given.observations[rows], actions=given.actions[rows], available=given.available_in(rows)
-    )
+    return given.take(rows)
 
 
 def score_part(estimator: Any, given: CheckedInput, hidden: np.ndarray) -> tuple[np.ndarray, float]:

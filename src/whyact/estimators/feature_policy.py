@@ -34,6 +34,7 @@ from whyact.model import (
     Priors,
     action_probabilities,
     multiplied_probabilities,
+    restrict_log_odds,
 )
 from whyact.posterior import Posterior
 from whyact.prediction import PREDICTIONS, Predictor, ProductPredictor
@@ -418,7 +419,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         options["decisiveness"] = 1.0 if is_plain else find_sampled_decisiveness(self.decisiveness, starts_from_rows)
         scores = None
         if "auto" in (self.observation_weight, self.action_weight):
-            weights = choose_weights(self, choice.combination, scaling, observations, given.actions)
+            weights = choose_weights(self, choice.combination, scaling, given._replace(observations=observations))
             options |= {"observation_weight": weights.observation_weight, "action_weight": weights.action_weight}
             scores = weights.scores
         problem = self._make_feature_problem(observations, given, scaling, algorithm, self.n_levels, **options)
@@ -576,13 +577,15 @@ class FeaturePolicyClassifier(FeatureLearner):
         """Settings of the published algorithm, or None for the exact sampler."""
         return find_published(self.sampler)
 
-    def policy(self, substates: ArrayLike) -> np.ndarray:
+    def policy(self, substates: ArrayLike, available: ArrayLike | None = None) -> np.ndarray:
         """Probability of each action, given how much of each feature is present, and nothing else.
 
         Parameters
         ----------
         substates : array-like (N, K)
             Between 0 and 1, columns as the rows of `components_`. Without any feature it is the base policy.
+        available : array-like (N, U) of bool or None, default=None
+            Which actions can be taken in each row, columns as `classes_`. None: all.
 
         Returns
         -------
@@ -604,16 +607,17 @@ class FeaturePolicyClassifier(FeatureLearner):
         checked = self._check_substates(substates)
         if not ((checked >= 0) & (checked <= 1)).all():
             raise ValueError("substates must be between 0 and 1.")
-        return self._combine(checked)
+        return self._combine(checked, check_available(available, len(checked), self.classes_))
 
-    def _combine(self, substates: np.ndarray) -> np.ndarray:
+    def _combine(self, substates: np.ndarray, available: np.ndarray | None = None) -> np.ndarray:
         """Probabilities of the actions by substates (N, K) of the chosen draw, (N, U)."""
         chosen, cut = self.posterior_.chosen_on_average, self._result.cut
         if cut is not None:
-            return softmax(cut.chosen_base + substates @ cut.chosen_log_odds, axis=1)
+            log_odds = cut.chosen_base + substates @ cut.chosen_log_odds
+            return softmax(restrict_log_odds(log_odds, available), axis=1)
         if self._result.target.combination == PRODUCT:
-            return multiplied_probabilities(substates.T, chosen.policies, chosen.base_policy)
-        return action_probabilities(substates.T, self.posterior_.find_votes(chosen), chosen.decisiveness)
+            return multiplied_probabilities(substates.T, chosen.policies, chosen.base_policy, available)
+        return action_probabilities(substates.T, self.posterior_.find_votes(chosen), chosen.decisiveness, available)
 
     def save(self, path: Path | str, *, shape: tuple[int, ...] | None = None, source: str | None = None) -> None:
         """Write the fitted model to one netCDF4 file, which appears whole or not at all; `whyact.load` reads it.

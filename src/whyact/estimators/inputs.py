@@ -32,6 +32,12 @@ class CheckedInput(NamedTuple):
         """Which actions there are in each row, (N, U)."""
         return np.ones((len(self.actions), self.n_actions), bool) if self.available is None else self.available
 
+    def take(self, rows: np.ndarray) -> "CheckedInput":
+        """Some rows."""
+        return self._replace(
+            observations=self.observations[rows], actions=self.actions[rows], available=self.available_in(rows)
+        )
+
     def available_in(self, rows: np.ndarray) -> np.ndarray | None:
         """Which actions there are in some rows; None: all."""
         return None if self.available is None else self.available[rows]

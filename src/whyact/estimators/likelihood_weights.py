@@ -13,6 +13,8 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
+from whyact.estimators.inputs import CheckedInput
+from whyact.model import restrict
 from whyact.scaling import Scaling
 
 OBSERVATION_WEIGHTS = (1.0, 0.3, 0.1, 0.03)
@@ -33,7 +35,7 @@ class Weights(NamedTuple):
     scores: dict[tuple[float, float | str], float]  # log score of each pair that was tried
 
 
-def choose_weights(estimator: Any, combination: str, scaling: Scaling, X: np.ndarray, actions: np.ndarray) -> Weights:
+def choose_weights(estimator: Any, combination: str, scaling: Scaling, given: CheckedInput) -> Weights:
     """Choose the weights that are "auto": first that of the observations, then that of the actions.
 
     Parameters
@@ -43,31 +45,31 @@ def choose_weights(estimator: Any, combination: str, scaling: Scaling, X: np.nda
     combination : {"mixture", "product"}
         How policies are combined.
     scaling : Scaling
-        How X is brought to the sampler's unit.
-    X : array (N, D)
-    actions : array (N,)
-        Index of the action, -1 where it is missing.
+        How the observations are brought to the sampler's unit.
+    given : CheckedInput
+        The demonstrations, after the scaling of columns.
 
     Returns
     -------
     Weights
     """
-    held_out = (np.arange(len(X)) * N_BLOCKS // len(X)) % EVERY == EVERY // 2
+    n_rows, actions = len(given.actions), given.actions
+    held_out = (np.arange(n_rows) * N_BLOCKS // n_rows) % EVERY == EVERY // 2
     n_kinds = len(np.unique(actions[~held_out & (actions >= 0)]))
-    if len(X) < FEWEST_ROWS or n_kinds < 2 or not (held_out & (actions >= 0)).any():
+    if n_rows < FEWEST_ROWS or n_kinds < 2 or not (held_out & (actions >= 0)).any():
         name = "observation_weight" if estimator.observation_weight == "auto" else "action_weight"
         raise ValueError(
             f"{name}='auto' holds out every fourth block of rows to judge by: it needs at least {FEWEST_ROWS} rows, "
             "two actions among those to learn from, and known ones among those held out; give a number instead."
         )
     scores: dict[tuple[float, float | str], float] = {}
-    # X is scaled already
+    # the columns are scaled already
     estimator = clone(estimator).set_params(
         combination=combination, priors=estimator._find_priors(scaling), scale_columns=False, tolerance=None
     )
 
     def try_weights(candidates: list[tuple[float, float | str]]) -> tuple[float, float | str]:
-        tasks = [joblib.delayed(score_weights)(estimator, *pair, X, actions, held_out) for pair in candidates]
+        tasks = [joblib.delayed(score_weights)(estimator, *pair, given, held_out) for pair in candidates]
         scores.update(zip(candidates, joblib.Parallel(n_jobs=estimator.n_jobs)(tasks), strict=True))
         return max(scores, key=lambda pair: scores[pair])
 
@@ -83,23 +85,21 @@ def choose_weights(estimator: Any, combination: str, scaling: Scaling, X: np.nda
     return Weights(chosen[0], chosen[1], scores)
 
 
-def score_weights(
-    estimator: Any, zeta: float, omega: float | str, X: np.ndarray, actions: np.ndarray, held_out: np.ndarray
-) -> float:
-    """Mean log probability of the actions held out, learned from the other rows by a short chain."""
+def score_weights(estimator: Any, zeta: float, omega: float | str, given: CheckedInput, held_out: np.ndarray) -> float:
+    """Mean log probability of the actions held out, learned from the other rows by a short chain.
+
+    What is not available in a row has no probability there, neither in what is learned nor in what is judged.
+    """
     model = clone(estimator).set_params(
         observation_weight=zeta,
         action_weight=omega,
-        missing_action=-1,
         n_jobs=None,
         random_state=0,
         verbose=0,
         **LENGTH,
     )
-    model.fit(X[~held_out], actions[~held_out])
-    judged = held_out & (actions >= 0)
-    probabilities = model.predict_proba(X[judged])
-    n_actions = actions.max() + 1
-    mixed = np.full((len(probabilities), n_actions), CAUTION / n_actions)
-    mixed[:, model.classes_] += (1 - CAUTION) * probabilities
-    return float(np.log(mixed[np.arange(len(mixed)), actions[judged]]).mean())
+    model._fit_quietly(given.take(~held_out))
+    judged = given.take(held_out & (given.actions >= 0))
+    probabilities = model.predict_proba(judged.observations, judged.available)
+    mixed = CAUTION * restrict(np.zeros(probabilities.shape), judged.available) + (1 - CAUTION) * probabilities
+    return float(np.log(mixed[np.arange(len(mixed)), judged.actions]).mean())

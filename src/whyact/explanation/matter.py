@@ -14,7 +14,7 @@ from scipy.special import log_softmax
 
 from whyact.cut_policies import spread_out
 from whyact.explanation.voices import find_chosen_voices, is_product
-from whyact.model import action_probabilities, restrict
+from whyact.model import action_probabilities, restrict, restrict_log_odds
 
 LARGEST_LOSS = 0.05  # of what is known about the actions
 N_ROWS = 400  # demonstrations to judge by
@@ -113,9 +113,7 @@ class Speakers:
         return find_divergence(reference, np.exp(self._normalise(columns @ found.x.reshape(shape))))
 
     def _normalise(self, tallies: np.ndarray) -> np.ndarray:
-        if self.available is not None:
-            tallies = np.where(self.available, tallies, -np.inf)
-        return log_softmax(tallies, axis=1)
+        return log_softmax(restrict_log_odds(tallies, self.available), axis=1)
 
 
 def leave_out(speakers: Speakers, reference: np.ndarray) -> np.ndarray:

@@ -14,7 +14,6 @@ from whyact.explanation.terms import (
     find_probabilities_without,
     find_terms,
     find_terms_of_draws,
-    is_product,
 )
 from whyact.explanation.text import Explanation, Explanations, Neighbour, Vocabulary
 from whyact.explanation.voices import find_chosen_voices
@@ -96,7 +95,7 @@ def describe_subject(result: FitResult, predictor: Predictor, use_map: bool, int
     components = predictor.posterior.chosen.features * unit
     noise = np.sqrt(predictor.posterior.chosen.noise_variance * unit**2) * result.scaling.range_of_columns(n_columns)
     features = [f"feature {k} ({name_strongest(entries, columns, 2)})" for k, entries in enumerate(components)]
-    scale = LOG_ODDS if is_product(predictor) else PROBABILITY
+    scale = LOG_ODDS if predictor.is_product else PROBABILITY
     vocabulary = Vocabulary(result.classes, columns, features, interval, noise, scale)
     return Subject(result, predictor, use_map, components, vocabulary)
 
@@ -163,7 +162,7 @@ class Sums(NamedTuple):
 def summarise_sums(subject: Subject, predicted: np.ndarray, samples: np.ndarray, terms: np.ndarray) -> Sums:
     """Add up the terms of rows (N, K + 2, U) and of their samples (N, draws, K + 2, U)."""
     level = subject.vocabulary.interval
-    if not is_product(subject.predictor):
+    if not subject.predictor.is_product:
         probabilities = quantile_interval(samples.sum(axis=2), level, predicted, axis=1)
         return Sums(probabilities, probabilities, None)
     sums = samples.sum(axis=2)
@@ -194,7 +193,7 @@ def decompose_chosen(
     state, n_labels = subject.predictor.posterior.chosen_on_average, subject.n_features
     labels = np.arange(n_labels)
     parts = chosen.substates[..., None] * subject.components
-    if is_product(subject.predictor):
+    if subject.predictor.is_product:
         voices = find_chosen_voices(state, subject.result.cut)
         terms = find_log_odds(chosen.substates, voices.log_odds, voices.base, labels, n_labels, available)
     else:
@@ -254,7 +253,7 @@ def name_counterfactual(subject: Subject, substates: np.ndarray, available: np.n
     grid: the search starts at themselves, and only what changes gets onto it.
     """
     top, chosen = subject.predictor.target.n_levels - 1, subject.predictor.posterior.chosen_on_average
-    if is_product(subject.predictor):
+    if subject.predictor.is_product:
         levels, voices = substates * top, find_chosen_voices(chosen, subject.result.cut)
         found = find_counterfactual(levels, voices.log_odds, top, voices.base, available)
     else:

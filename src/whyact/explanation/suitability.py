@@ -11,6 +11,7 @@ from whyact.cut_policies import spread_out
 from whyact.errors import say_options
 from whyact.explanation.matter import N_ROWS, find_what_matters
 from whyact.explanation.residuals import LARGEST_CORRELATION, Residual, examine_residual, say_residual
+from whyact.model import restrict
 from whyact.scaling import MANY_COLUMNS, TOLERANCES, USUAL_TOLERANCE
 
 NEXT_TO_NOTHING = 0.01  # noise below this share of the widest column's range: features copy columns
@@ -148,7 +149,9 @@ def is_better_than_most_frequent(model: Any) -> bool:
     judged = model._predictor.predict(model.observations_[rows], one_draw=True, maximise=True, available=available)
     actions = model.actions_[rows]
     n_correct = int(np.sum(judged.probabilities[:, : len(model.classes_)].argmax(axis=1) == actions))
-    n_most = int(np.bincount(actions).max())
+    counts = np.bincount(actions, minlength=len(model.classes_))
+    there = np.ones((len(rows), len(counts)), bool) if available is None else available
+    n_most = int(np.sum(np.where(there, counts, -1).argmax(axis=1) == actions))
     return n_correct > n_most or n_most == len(actions)  # a single action cannot be predicted better
 
 
@@ -192,10 +195,13 @@ def find_tolerance(model: Any) -> float:
 
 
 def score_of_base_rates(model: Any) -> float:
-    """Mean log probability of the demonstrations' actions, if each has its share among them."""
-    counts = np.bincount(model.actions_[model.actions_ >= 0], minlength=len(model.classes_))
-    shares = counts[counts > 0] / counts.sum()
-    return float(np.sum(shares * np.log(shares)))
+    """Mean log probability of the demonstrations' actions, if each has its share among those that were available."""
+    known = np.flatnonzero(model.actions_ >= 0)
+    actions = model.actions_[known]
+    counts = np.bincount(actions, minlength=len(model.classes_))
+    available = None if model._result.available is None else model._result.available[known]
+    shares = restrict(np.broadcast_to(counts, (len(known), len(counts))), available)
+    return float(np.log(shares[np.arange(len(known)), actions]).mean())
 
 
 def say_tolerance(model: Any) -> list[str]:

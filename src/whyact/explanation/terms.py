@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from whyact.model import restrict, sharpen
-from whyact.prediction import Predictor, ProductPredictor
+from whyact.prediction import Predictor
 
 if TYPE_CHECKING:
     from whyact.sampler.new_rows import Rounds
@@ -45,19 +45,13 @@ def find_terms(
     `substates` (..., K) and the familiar shares (...) of any rows; `labels` (K,) tell which feature of the chosen draw
     each one is, -1 for none. Rows without any feature come with a share of zero. `available` (..., U); None: all.
     """
-    n_actions = policies.shape[1]
     contributions = substates[..., None] * policies
     votes = contributions.sum(axis=-2)  # m(u)
-    total = votes.sum(axis=-1, keepdims=True)
-    mixture = sharpen(np.where(total > 0, votes / np.where(total > 0, total, 1.0), 1.0 / n_actions), decisiveness)
-    uniform = np.full(votes.shape, 1.0 / n_actions)
-    if available is not None:
-        everywhere = np.broadcast_to(available, votes.shape)
-        flat = restrict(mixture.reshape(-1, n_actions), everywhere.reshape(-1, n_actions))
-        mixture, uniform = flat.reshape(votes.shape), everywhere / everywhere.sum(axis=-1, keepdims=True)
+    mixture = sharpen(restrict(votes, available), decisiveness)  # q(u)
+    uniform = restrict(np.zeros(votes.shape), available)
     # q(u) / m(u): where nothing speaks for an action, no feature does
     per_vote = shares[..., None] * mixture / np.where(votes > 0, votes, np.inf)
-    terms = np.zeros((*shares.shape, n_labels + 2, n_actions))
+    terms = np.zeros((*shares.shape, n_labels + 2, policies.shape[1]))
     for k, label in enumerate(labels):
         terms[..., label if label >= 0 else n_labels, :] += contributions[..., k, :] * per_vote
     terms[..., -1, :] = (1.0 - shares)[..., None] * uniform
@@ -101,7 +95,7 @@ def find_terms_of_draws(
     for i in range(len(splits) - 1):
         of_draw = slice(splits[i], splits[i + 1])
         substates = rounds.substates[..., of_draw]
-        if is_product(predictor):
+        if predictor.is_product:
             found = find_log_odds(substates, voices.log_odds[of_draw], voices.base[i], labels[of_draw], n_labels, there)
         else:
             found = find_terms(
@@ -110,11 +104,6 @@ def find_terms_of_draws(
             )  # fmt: skip
         terms.append(found)
     return np.concatenate(terms, axis=1)
-
-
-def is_product(predictor: Predictor) -> bool:
-    """Whether policies are multiplied, so that terms are log odds."""
-    return isinstance(predictor, ProductPredictor)
 
 
 def find_log_probabilities(log_odds: np.ndarray) -> np.ndarray:

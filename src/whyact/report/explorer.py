@@ -8,10 +8,11 @@ import base64
 
 import numpy as np
 
+from whyact.cut_policies import spread_out
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
 from whyact.explanation.voices import find_chosen_voices
 from whyact.report.layout import Layout
-from whyact.report.plain import Plain, spread_evenly, to_numbers, to_script_json
+from whyact.report.plain import Plain, to_numbers, to_script_json
 
 BUDGET = 900_000  # characters that all of this may take on the page
 MISSING = 255  # code of an entry that was not observed
@@ -32,7 +33,7 @@ def pack_explorer(model: FeaturePolicyClassifier, layout: Layout, columns: list[
     }
     n_rows = len(model.substates_)
     affordable = (BUDGET - len(to_script_json(fixed))) // max(cost_of_row(model), 1)
-    rows = spread_evenly(n_rows, max(1, min(affordable, max_demonstrations)))
+    rows = spread_out(n_rows, max(1, min(affordable, max_demonstrations)))
     available = getattr(model, "available_", None)
     return fixed | {
         "n_rows": n_rows,
@@ -75,7 +76,7 @@ def find_substates(model: FeaturePolicyClassifier, rows: np.ndarray) -> np.ndarr
 
 def cost_of_row(model: FeaturePolicyClassifier) -> int:
     """Characters that one demonstration takes on the page, on average."""
-    sample = find_substates(model, spread_evenly(len(model.substates_), 100))
+    sample = find_substates(model, spread_out(len(model.substates_), 100))
     n_mask = 2 * len(model.classes_) if hasattr(model, "available_") else 0
     return (
         len(to_script_json(to_numbers(sample))) // len(sample) + n_mask + 4 * (int(model.n_features_in_) // 3 + 1) + 16

@@ -71,7 +71,7 @@ def name_panels(leading: tuple[int, ...], pair: tuple[str, str] = ("frame", "dif
     return list(pair) if n_panels == 2 else [f"channel {channel}" for channel in range(n_panels)]
 
 
-def name_columns(model: FeaturePolicyClassifier, layout: Layout) -> list[str]:
+def name_places(model: FeaturePolicyClassifier, layout: Layout) -> list[str]:
     """The names of X's columns; without names, where they are in the image or in time."""
     if layout.kind == "bars" or hasattr(model, "feature_names_in_"):
         return to_names(find_names(model, None), COLUMNS_BUDGET)

@@ -55,12 +55,6 @@ def replace_control(character: str) -> str:
     return " " if character.isspace() else "\ufffd"
 
 
-def spread_evenly(n_all: int, n_wanted: int) -> np.ndarray:
-    """At most `n_wanted` of the first `n_all` whole numbers, evenly spread, in ascending order."""
-    n_wanted = min(n_all, n_wanted)
-    return np.unique(np.linspace(0, max(n_all - 1, 0), n_wanted).round().astype(int))
-
-
 def count_of(number: int, noun: str) -> str:
     """A number and its noun, for example "1 chain" and "2 chains"."""
     return f"{number:,} {noun}{'s' * (number != 1)}"

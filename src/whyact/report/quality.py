@@ -7,11 +7,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
 from whyact.comparison.scoring import calibration_error, find_calibration_bins, score
+from whyact.cut_policies import spread_out
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
 from whyact.estimators.inputs import split_missing
 from whyact.intervals import wilson_interval
 from whyact.prediction import FAMILIAR, Prediction
-from whyact.report.plain import Plain, spread_evenly, to_name, to_number
+from whyact.report.plain import Plain, to_name, to_number
 
 MAX_ROWS = 2000  # predicting more would take long and change little
 N_EQUAL_DIGITS = 12  # numbers that agree in this many digits count as equal
@@ -25,6 +26,7 @@ class JudgedRows(NamedTuple):
     judged: Prediction
     n_available: int  # how many rows these were chosen from
     n_seen: int  # how many of those given as new the model learned from
+    available: np.ndarray | None  # which actions there were, (N, U); None: all
 
 
 def measure_quality(model: FeaturePolicyClassifier, test: tuple[Any, ...] | None = None) -> Plain:
@@ -43,18 +45,20 @@ def measure_quality(model: FeaturePolicyClassifier, test: tuple[Any, ...] | None
         "accuracy": None,
     }
     if len(model.classes_) and rows.known.any():
-        quality |= measure_predictions(model, rows.judged.probabilities[rows.known], rows.labels[rows.known])
+        available = None if rows.available is None else rows.available[rows.known]
+        quality |= measure_predictions(model, rows.judged.probabilities[rows.known], rows.labels[rows.known], available)
     return quality
 
 
 def judge_rows_learned_from(model: FeaturePolicyClassifier) -> JudgedRows:
     """Predict the demonstrations, as if their actions were not known."""
-    chosen = spread_evenly(len(model.actions_), MAX_ROWS)
+    chosen = spread_out(len(model.actions_), MAX_ROWS)
     actions = model.actions_[chosen]
     known = actions >= 0
     labels = np.full(len(chosen), None, dtype=object)
     labels[known] = list(model.classes_[actions[known]])
-    return JudgedRows(labels, known, model.judge_demonstrations(chosen), len(model.actions_), n_seen=0)
+    available = None if model._result.available is None else model._result.available[chosen]
+    return JudgedRows(labels, known, model.judge_demonstrations(chosen), len(model.actions_), 0, available)
 
 
 def judge_test(model: FeaturePolicyClassifier, test: tuple[Any, ...]) -> JudgedRows:
@@ -68,13 +72,14 @@ def judge_test(model: FeaturePolicyClassifier, test: tuple[Any, ...]) -> JudgedR
     n_rows = observations.shape[0] if hasattr(observations, "shape") else len(observations)
     if n_rows != len(labels) or not n_rows:
         raise ValueError(f"test: X has {n_rows} rows, y has {len(labels)} actions; give one action for each row.")
-    chosen = spread_evenly(n_rows, MAX_ROWS)
+    chosen = spread_out(n_rows, MAX_ROWS)
     if len(chosen) < n_rows:
         observations = _safe_indexing(observations, chosen)
     labels, known = np.asarray(labels, dtype=object)[chosen], known[chosen]
     n_seen = int(find_seen(model, observations, labels, known).sum())
     mask = None if available is None else np.asarray(available)[chosen]
-    return JudgedRows(labels, known, model.judge(observations, available=mask), n_rows, n_seen)
+    judged = model.judge(observations, available=mask)  # which checks the mask
+    return JudgedRows(labels, known, judged, n_rows, n_seen, None if mask is None else mask.astype(bool))
 
 
 def find_seen(
@@ -118,8 +123,11 @@ def measure_familiarity(familiarity: np.ndarray) -> Plain:
     return {"limit": FAMILIAR, "n": n_unfamiliar, "share": n_unfamiliar / len(familiarity)}
 
 
-def measure_predictions(model: FeaturePolicyClassifier, probabilities: np.ndarray, labels: np.ndarray) -> Plain:
-    """How good the probabilities (N, U) are, given the actions that were taken."""
+def measure_predictions(
+    model: FeaturePolicyClassifier, probabilities: np.ndarray, labels: np.ndarray, available: np.ndarray | None = None
+) -> Plain:
+    """How good the probabilities (N, U) are, given the actions that were taken, and those that could be."""
+    there = np.ones(probabilities.shape, bool) if available is None else available
     actions = number_actions(model, labels)
     seen = actions >= 0
     predicted = probabilities.argmax(axis=1)
@@ -131,8 +139,10 @@ def measure_predictions(model: FeaturePolicyClassifier, probabilities: np.ndarra
         "mean_confidence": float(confidences.mean()),
         "usual_action": {"action": int(favourite), "accuracy": float(np.mean(actions == favourite))},
         # an action that was never shown has no probability, so it has no log score either
-        "log_score": to_number(score(probabilities[seen], actions[seen])["log_score"]) if seen.any() else None,
-        "log_score_of_guessing": -float(np.log(len(model.classes_))),
+        "log_score": to_number(score(probabilities[seen], actions[seen], there[seen])["log_score"])
+        if seen.any()
+        else None,
+        "log_score_of_guessing": -float(np.log(there.sum(axis=1)).mean()),
         "n_never_shown": int((~seen).sum()),
         "calibration": {
             "error": to_number(calibration_error(confidences, correct)),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from whyact.cut_policies import spread_out
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
 from whyact.estimators.tolerance_curve import count_features_over_tolerance, gather_known
 from whyact.explanation.describe import WORTH_NAMING
@@ -17,8 +18,8 @@ from whyact.explanation.voices import align_policies, find_times, find_usual_pol
 from whyact.intervals import Interval
 from whyact.posterior import DIAGNOSED, R_HAT_LIMIT, Posterior
 from whyact.report.explorer import pack_explorer
-from whyact.report.layout import Layout, find_layout, name_columns
-from whyact.report.plain import Plain, spread_evenly, to_name, to_names, to_number, to_numbers
+from whyact.report.layout import Layout, find_layout, name_places
+from whyact.report.plain import Plain, to_name, to_names, to_number, to_numbers
 from whyact.report.quality import measure_quality
 from whyact.version import __version__
 
@@ -105,7 +106,7 @@ def summarise(
     if max_demonstrations < 1:
         raise ValueError(f"max_demonstrations must be at least 1, got {max_demonstrations!r}.")
     layout = find_layout(model.n_features_in_, shape, kind, origin)
-    columns = name_columns(model, layout)
+    columns = name_places(model, layout)
     return {
         "title": to_name(title or ("Why the teacher acts" if len(model.classes_) else "What the teacher sees")),
         "source": None if source is None else to_name(source),
@@ -214,7 +215,7 @@ def summarise_panels(features: Interval, k: int, layout: Layout, max_panels: int
 
 def shorten_curve(values: np.ndarray) -> np.ndarray:
     """Average a long curve piece by piece, so that no peak is lost between two points."""
-    starts = spread_evenly(len(values), N_CURVE_POINTS)
+    starts = spread_out(len(values), N_CURVE_POINTS)
     return np.add.reduceat(values, starts) / np.diff(np.append(starts, len(values)))
 
 
@@ -295,7 +296,7 @@ def summarise_diagnostics(posterior: Posterior, has_actions: bool = True) -> Pla
 
 def thin_trace(trace: np.ndarray) -> np.ndarray:
     """As many points of a trace (chain, draw) as are drawn."""
-    return trace[:, spread_evenly(trace.shape[1], N_TRACE_POINTS)]
+    return trace[:, spread_out(trace.shape[1], N_TRACE_POINTS)]
 
 
 def summarise_fit(model: FeaturePolicyClassifier) -> Plain:

@@ -13,13 +13,7 @@ log-likelihood is concave.
 
 To a decisive teacher it makes no difference whether an action has the probability 1e-10 or 1e-100, so the concentration
 alpha_phi and the logarithms of such probabilities could only be found slowly, each given the other. They are also
-stretched together. With G_k ~ Gamma(U alpha_phi) the entries g_ku = phi_k(u) G_k are Gamma(alpha_phi) each; dividing
-all their logarithms by c and multiplying alpha_phi by c leaves g^alpha_phi as it is. log c is Gaussian, so the step is
-its own reverse, and with the Jacobian c^(-KU) it is accepted with
-
-    (p(c alpha) / p(alpha)) prod_ku [exp(g - g') Gamma(alpha) / (c Gamma(c alpha))] (L' / L)^omega,
-
-p the density of log alpha_phi and L the likelihood of the actions.
+stretched together (docs/sampler.md, "A decisive teacher", derives the step).
 """
 
 import math
@@ -197,7 +191,7 @@ def draw_decisive_policies(rng, substates, policies, concentration, votes, data,
 
 @kernel
 def stretch_policies(rng, substates, policies, concentration, tallies, votes, data, target):
-    """Move the concentration and all policies together; return both, and the tallies."""
+    """Move the concentration and all policies together (docs/sampler.md); return both, and the tallies."""
     n_features, n_actions = policies.shape
     factor = math.exp(STRETCH * rng.standard_normal())
     new_concentration = factor * concentration

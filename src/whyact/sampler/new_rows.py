@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from whyact.sampler.compiling import kernel
+from whyact.sampler.compiling import inlined, kernel
 from whyact.sampler.substates import ActionTerm, draw_level, find_peak, log_gauss, log_sum_of_levels
 
 # Rounds of coordinate descent: for where the draws of a row start, and before the exact search of `fit_amounts`.
@@ -241,7 +241,7 @@ def multiply_policies(substates, draw, first, voices, available, probabilities):
                 probabilities[u] += substates[k] * voices.log_odds[first + k, u]
     largest = -math.inf
     for u in range(len(probabilities)):
-        if len(available) > 0 and not available[u]:
+        if not is_open(u, available):  # before the exponential, or what is left might underflow beside it
             probabilities[u] = -math.inf
         largest = max(largest, probabilities[u])
     total = 0.0
@@ -253,30 +253,55 @@ def multiply_policies(substates, draw, first, voices, available, probabilities):
     return True
 
 
+@inlined
+def is_open(u, available):
+    """Whether action u is available in a row; an empty array: all are."""
+    return len(available) == 0 or available[u]
+
+
 @kernel
-def restrict_to(available, probabilities):
-    """Take the probability of all that is not available; return the number of actions that are."""
-    if len(available) == 0:
-        return len(probabilities)
+def count_open(available, n_actions):
+    """The number of actions that are available in a row."""
+    n_open = 0
+    for u in range(n_actions):
+        n_open += is_open(u, available)
+    return n_open
+
+
+@kernel
+def restrict_to(available, weights):
+    """Turn weights into a distribution over what is available; uniform if that has none (`model.restrict`)."""
     total = 0.0
-    n_available = 0
+    for u in range(len(weights)):
+        if not is_open(u, available):
+            weights[u] = 0.0
+        total += weights[u]
+    n_open = count_open(available, len(weights))
+    for u in range(len(weights)):
+        if is_open(u, available):
+            weights[u] = weights[u] / total if total > 0.0 else 1.0 / n_open
+
+
+@kernel
+def sharpen(probabilities, decisiveness):
+    """Raise a distribution to the power of tau, and normalise it again (`model.sharpen`)."""
+    if decisiveness == 1.0:
+        return
+    largest = probabilities.max()
+    total = 0.0
     for u in range(len(probabilities)):
-        if available[u]:
-            total += probabilities[u]
-            n_available += 1
+        probabilities[u] = (probabilities[u] / largest) ** decisiveness
+        total += probabilities[u]
     for u in range(len(probabilities)):
-        if not available[u]:
-            probabilities[u] = 0.0
-        else:
-            probabilities[u] = probabilities[u] / total if total > 0.0 else 1.0 / n_available
-    return n_available
+        probabilities[u] /= total
 
 
 @kernel
 def mix_policies(substates, draw, first, voices, available, probabilities):
     """Fill in the mixture of policies, Eq. (model::mixture); without any feature it is uniform: return False.
 
-    Policies need not sum to one: a feature may speak louder than others.
+    Policies need not sum to one: a feature may speak louder than others. The power of tau is taken of what is
+    available: beside an action that nobody can take, what is left might underflow.
     """
     n_actions = len(probabilities)
     probabilities[:] = 0.0
@@ -284,16 +309,10 @@ def mix_policies(substates, draw, first, voices, available, probabilities):
         if substates[k] > 0.0:
             for u in range(n_actions):
                 probabilities[u] += substates[k] * voices.policies[first + k, u]
-    total = probabilities.sum()
-    if total > 0.0 and voices.decisiveness[draw] != 1.0:
-        largest = probabilities.max()
-        total = 0.0
-        for u in range(n_actions):
-            probabilities[u] = (probabilities[u] / largest) ** voices.decisiveness[draw]
-            total += probabilities[u]
-    for u in range(n_actions):
-        probabilities[u] = probabilities[u] / total if total > 0.0 else 1.0 / n_actions
-    return total > 0.0
+    holds = probabilities.max() > 0.0
+    restrict_to(available, probabilities)
+    sharpen(probabilities, voices.decisiveness[draw])
+    return holds
 
 
 def make_row_predictor(
@@ -306,8 +325,9 @@ def make_row_predictor(
 ) -> Any:
     """Make the kernel that predicts one new row.
 
-    `find_probabilities` gives the action probabilities of substates, `draw` draws substates, `climb` finds the most
-    probable ones, both from where `start` says. `blends`: whether what is unfamiliar counts as a feature never seen.
+    `find_probabilities` gives the probabilities of the available actions by substates, `draw` draws substates, `climb`
+    finds the most probable ones, both from where `start` says. `blends`: whether what is unfamiliar counts as a feature
+    never seen.
     """
 
     def predict_row(
@@ -322,6 +342,7 @@ def make_row_predictor(
         """
         probabilities, mean_substates = answers.probabilities[n], answers.substates[n]
         n_actions = len(probabilities)
+        n_open = count_open(available, n_actions)
         n_draws = len(draws.splits) - 1
         all_projections = np.dot(draws.features, observation)
         squares = np.dot(observation, observation)
@@ -361,12 +382,11 @@ def make_row_predictor(
                 if excess > 0.0:
                     share *= max(explained, 0.0) / (max(explained, 0.0) + excess)
                 familiarity += share / (n_draws * n_rounds)
-                n_available = restrict_to(available, round_probabilities)
                 familiar = share if blends else 1.0
                 for u in range(n_actions):
                     blend = familiar * round_probabilities[u]
-                    if len(available) == 0 or available[u]:
-                        blend += (1.0 - familiar) / n_available
+                    if is_open(u, available):
+                        blend += (1.0 - familiar) / n_open
                     probabilities[u] += blend / (n_draws * n_rounds)
                 if len(rounds.shares) > 0:
                     rounds.substates[n, sweep - n_warm, first:last] = substates

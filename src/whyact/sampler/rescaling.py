@@ -48,6 +48,12 @@ def project_feature(k, substates, features, data):
 
 
 @kernel
+def log_jacobian(feature, factor):
+    """Log of the Jacobian of multiplying a feature by a factor: c to the power of how many entries are active."""
+    return np.sum(feature != 0.0) * math.log(factor)
+
+
+@kernel
 def log_weights(feature, weight_scale, positive):
     """Log density of the weights of a feature, up to what a factor does not change."""
     if positive:
@@ -77,7 +83,7 @@ def draw_size(rng, substates, features, policies, scale, state, data, target):
     after = Newcomer(zero_prior, policy, factor * slopes, factor * factor * precisions, contributions, totals)
     cells = np.empty(target.n_levels + 1)
     feature = factor * features[k]
-    log_ratio = np.sum(feature != 0.0) * math.log(factor)
+    log_ratio = log_jacobian(feature, factor)
     log_ratio += log_weights(feature, state.weight_scale, target.positive)
     log_ratio -= log_weights(features[k], state.weight_scale, target.positive)
     log_ratio += sum_evidence(cells, after, data, target) - sum_evidence(cells, before, data, target)

@@ -73,6 +73,17 @@ def make_mask(
     return mask
 
 
+def mask_demonstrations(
+    path: Path | str, named: Mapping[str, Any] | None, classes: Sequence[Any] | np.ndarray, actions: np.ndarray
+) -> np.ndarray | None:
+    """Which actions can be taken in each demonstration, checked against those that were; None: all in all rows."""
+    if named is None:
+        return None
+    mask = make_mask(path, named, classes)
+    check_taken(path, mask, actions, classes)
+    return None if mask.all() else mask
+
+
 def check_taken(path: Path | str, mask: np.ndarray, actions: np.ndarray, classes: Sequence[Any] | np.ndarray) -> None:
     """Nobody can have taken an action that was not available; `actions` (N,) index classes, negative if unknown."""
     known = np.nonzero(actions >= 0)[0]

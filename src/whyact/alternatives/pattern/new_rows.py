@@ -6,7 +6,7 @@ import numpy as np
 
 from whyact.alternatives.pattern.bits import climb_bits_of_new_row, draw_bits_of_new_row
 from whyact.sampler.compiling import kernel
-from whyact.sampler.new_rows import available_in, make_row_predictor, start_row
+from whyact.sampler.new_rows import available_in, make_row_predictor, restrict_to, start_row
 
 
 class PatternVoices(NamedTuple):
@@ -21,6 +21,14 @@ class PatternVoices(NamedTuple):
 @kernel
 def look_up_pattern(substates, draw, first, voices, available, probabilities):
     """Fill in the policy of the pattern; return False if it was never seen, where it is the prior's, uniform."""
+    holds = find_pattern(substates, draw, voices, probabilities)
+    restrict_to(available, probabilities)
+    return holds
+
+
+@kernel
+def find_pattern(substates, draw, voices, probabilities):
+    """`look_up_pattern` with all actions available."""
     n_features = len(substates)
     for pattern in range(voices.splits[draw], voices.splits[draw + 1]):
         start = voices.starts[draw] + (pattern - voices.splits[draw]) * n_features

@@ -54,38 +54,34 @@
 
   // --- the model -----------------------------------------------------------------------------------------------
 
-  // The same steps as whyact.model.action_probabilities and multiplied_probabilities, in double precision.
+  // The same steps as whyact.model.action_probabilities and multiplied_probabilities, in double precision. What is not
+  // available is left out before any power or exponential: beside it, what is left might underflow.
   function actionProbabilities(substates) {
-    const probabilities = data.combination === "product" ? multiplyPolicies(substates) : mixPolicies(substates);
-    return data.available ? restrict(probabilities, data.available[picked]) : probabilities;
+    const available = data.available ? data.available[picked] : names.map(() => 1);
+    return data.combination === "product" ? multiplyPolicies(substates, available) : mixPolicies(substates, available);
   }
 
   // The mixture of policies, sum_k s_k phi_k, normalised, to the power of the decisiveness; uniform without a feature.
-  function mixPolicies(substates) {
-    const votes = names.map((_, u) => substates.reduce((sum, substate, k) => sum + substate * data.policies[k][u], 0));
-    const total = votes.reduce((sum, vote) => sum + vote, 0);
-    const mixture = votes.map((vote) => (total > 0 ? vote / total : 1 / names.length));
+  function mixPolicies(substates, available) {
+    const vote = (u) => substates.reduce((sum, substate, k) => sum + substate * data.policies[k][u], 0);
+    const votes = names.map((_, u) => (available[u] ? vote(u) : 0));
+    const mixture = normalise(votes.some((weight) => weight > 0) ? votes : available);
     if (data.decisiveness === 1) return mixture;
     const largest = Math.max(...mixture);
     return normalise(mixture.map((probability) => Math.pow(probability / largest, data.decisiveness)));
   }
 
   // The product of policies: log odds add up, starting from those of the base policy.
-  function multiplyPolicies(substates) {
-    const tallies = names.map((_, u) => substates.reduce((sum, substate, k) => sum + substate * data.log_odds[k][u], data.base[u]));
+  function multiplyPolicies(substates, available) {
+    const tally = (u) => substates.reduce((sum, substate, k) => sum + substate * data.log_odds[k][u], data.base[u]);
+    const tallies = names.map((_, u) => (available[u] ? tally(u) : -Infinity));
     const largest = Math.max(...tallies);
-    return normalise(tallies.map((tally) => Math.exp(tally - largest)));
+    return normalise(tallies.map((log) => Math.exp(log - largest)));
   }
 
   function normalise(weights) {
     const sum = weights.reduce((a, b) => a + b, 0);
     return weights.map((weight) => weight / sum);
-  }
-
-  // What is not available in a demonstration has no probability; see whyact.model.restrict.
-  function restrict(probabilities, available) {
-    const kept = probabilities.map((probability, u) => (available[u] ? probability : 0));
-    return normalise(kept.some((probability) => probability > 0) ? kept : available);
   }
 
   const features = (() => {
