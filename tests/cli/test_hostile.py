@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.quick import QUICK
 from tests.support.command_line import call, invoke
+from tests.support.forging import forge, set_attribute
 from whyact import FeaturePolicyClassifier
 from whyact.tables import read_demonstrations
 from whyact.tables.predictions import open_predictions
@@ -43,6 +44,12 @@ def test_what_commands_say_is_visible(hostile):
     assert "\\x1b" in (hostile / "said").read_text()
     for arguments in (["info"], ["explain", hostile / "demos.csv", "--row", "0", "--row", "7"]):
         check_shown(call(arguments[0], hostile / "model.nc", *arguments[1:]))
+
+
+@pytest.mark.parametrize("libraries", ["[" * 50_000, "[1]", "1" * 5000, '{"a": 1'], ids=lambda text: text[:3])
+def test_a_file_may_say_anything_of_its_libraries(hostile, tmp_path, libraries):
+    forge(hostile / "model.nc", set_attribute("libraries", libraries), tmp_path / "model.nc")
+    assert "unknown libraries" in call("info", tmp_path / "model.nc")
 
 
 def test_errors_are_visible(hostile, tmp_path):

@@ -37,6 +37,13 @@ def test_a_truth_value_is_no_size(tmp_path, shape):
         read_demonstrations(path, without_actions=True)
 
 
+def test_a_sentence_is_short_however_many_arrays_there_are(tmp_path):
+    np.savez(tmp_path / "many.npz", **{f"x{i}": np.zeros((2, 2)) for i in range(300)})
+    with pytest.raises(ArgumentError, match="has no array 'observations'; there are .* and 280 more") as error:
+        read_demonstrations(tmp_path / "many.npz", without_actions=True)
+    assert len(str(error.value)) < 400 + len(str(tmp_path))
+
+
 def write_compressed(path, head, part, times):
     with gzip.open(path, "wb", compresslevel=9) as file:
         file.write(head)

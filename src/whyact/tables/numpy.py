@@ -153,7 +153,7 @@ class NpzFile(ArrayRows):
         found = [name for name, header in headers.items() if len(header.shape) > 1 and name not in labels]
         if len(found) != 1:
             raise ArgumentError(
-                "path", f"{self.archive.path} has no array {OBSERVATIONS!r}; there are {', '.join(headers) or 'none'}."
+                "path", f"{self.archive.path} has no array {OBSERVATIONS!r}; there are {list_names([*headers])}."
             )
         return found[0]
 
