@@ -92,6 +92,13 @@ def is_change(event: str, arguments: tuple, folder: str) -> bool:
     return is_relative_to_handle or os.fsdecode(path).startswith(folder)
 
 
+def limit_memory(n_bytes: int) -> None:
+    """Let this process have so many bytes of address space more than it has now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    size = pages * resource.getpagesize() + n_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
 def limit_files(n_bytes: int) -> None:
     """Let each file have so many bytes at most, in this process: what would be written after them fails."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
