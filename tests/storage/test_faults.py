@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -286,6 +287,10 @@ def carry_out_and_kill(folder, number, seconds):
         time.sleep(0.01)
     with suppress(ProcessLookupError, PermissionError):  # also its workers, which wait for more to do
         os.killpg(child, signal.SIGKILL)
+    for path in Path("/dev/shm").glob(f"*_folder_{child}_*"):  # what joblib would have removed
+        shutil.rmtree(path, ignore_errors=True)
+    for path in Path("/dev/shm").glob(f"sem.loky-{child}-*"):
+        path.unlink(missing_ok=True)
     code = os.waitstatus_to_exitcode(ended[1] if ended[0] else os.waitpid(child, 0)[1])
     assert code in (DONE, KILLED)
     return code == KILLED

@@ -125,13 +125,14 @@ def check_output(path: Path, *inputs: Path | str, option: str = "--out", endings
         raise Refusal(f"{option}: only `predict` writes to standard output; give a file.")
     if endings and path.suffix.lower() not in endings:
         raise Refusal(f"{option}: {path} does not end with {join_words(endings)}.")
-    if not path.parent.is_dir():
-        raise Refusal(f"{option}: the folder {path.parent} does not exist; create it first.")
-    if path.is_dir():
-        raise Refusal(f"{option}: {path} is a folder; give a file.")
-    for source in inputs:
-        if path.exists() and Path(source).exists() and path.samefile(source):
-            raise Refusal(f"{option}: {path} is also an input file; give another name.")
+    with user_errors():  # a name may be too long for the system to look for it
+        if not path.parent.is_dir():
+            raise Refusal(f"{option}: the folder {path.parent} does not exist; create it first.")
+        if path.is_dir():
+            raise Refusal(f"{option}: {path} is a folder; give a file.")
+        for source in inputs:
+            if path.exists() and Path(source).exists() and path.samefile(source):
+                raise Refusal(f"{option}: {path} is also an input file; give another name.")
 
 
 def check_picture(path: Path, *inputs: Path | str, option: str) -> None:
