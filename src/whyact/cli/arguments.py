@@ -18,12 +18,15 @@ from whyact.errors import ArgumentError, WhyactError
 from whyact.visible import make_visible
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from whyact.estimators.feature_policy import FeaturePolicyClassifier
 
 LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, as everywhere in scikit-learn
 LONGEST_SHOWN = 60  # characters of what was given
 LARGEST_PICTURE = 2**40  # entries of an observation; larger ones are slips
 PICTURES = (".png", ".svg", ".pdf")
+RESOLUTION = 110  # dots of a picture per inch
 
 # Option of the command line for each argument of the library that may be refused.
 OPTIONS = {
@@ -140,6 +143,14 @@ def check_picture(path: Path, *inputs: Path | str, option: str) -> None:
     check_output(path, *inputs, option=option, endings=PICTURES)
     if find_spec("matplotlib") is None:
         raise Refusal(f"{option}: pictures need matplotlib; install whyact[plot].")
+
+
+def write_picture(figure: "Figure", path: Path) -> None:
+    """Draw a picture into a file that appears whole or not at all."""
+    from whyact.storage.atomic import write_streamed  # numpy comes in only when a command runs
+
+    with write_streamed(path) as file:
+        figure.savefig(file, format=path.suffix.removeprefix(".").lower(), dpi=RESOLUTION)
 
 
 def join_words(words: tuple[str, ...]) -> str:
