@@ -130,3 +130,9 @@ def test_the_wheel_holds_no_experiment(tmp_path):
     assert Path("whyact/py.typed") in names
     assert Path("whyact/report/templates/page.html") in names
     assert not [name for name in names if "studies" in name.parts or "experiments" in name.parts]
+
+
+def test_no_clock_is_asked_that_can_be_set():
+    """A clock that is put back must not let a checkpoint wait, or a file look old."""
+    asked = re.compile(r"\btime\.(time|ctime|localtime|gmtime)(_ns)?\(|from time import|\.(now|today|utcnow)\(")
+    assert [path.name for path in PACKAGE.rglob("*.py") if asked.search(path.read_text())] == []

@@ -8,6 +8,7 @@ import pytest
 
 import whyact
 from tests.support.command_line import invoke, said
+from whyact.cli.arguments import write_picture
 
 
 @pytest.fixture
@@ -138,3 +139,19 @@ def test_a_stop_by_the_user_is_not_an_error(demos, monkeypatch, tmp_path):
     assert result.exit_code == 130
     assert "stopped; the comparison is incomplete" in said(result)
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_picture_is_whole_or_as_it_was(tmp_path, ending):
+    class Figure:
+        def savefig(self, file, **options):
+            assert options["format"] == ending
+            file.write(b"half of it")
+            raise OSError(28, "No space left on device")
+
+    picture = tmp_path / f"out.{ending}"
+    picture.write_text("before")
+    with pytest.raises(OSError, match="No space left"):
+        write_picture(Figure(), picture)
+    assert [path.name for path in tmp_path.iterdir()] == [picture.name]
+    assert picture.read_text() == "before"

@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 from tests.cli.quick import QUICK
-from tests.support.command_line import call, invoke
+from tests.support.command_line import call, invoke, said
+from tests.support.forging import forge, set_attribute
 from whyact import FeaturePolicyClassifier
+from whyact.errors import ArgumentError
 from whyact.tables import read_demonstrations
 from whyact.tables.predictions import open_predictions
 from whyact.visible import UNSEEN
@@ -43,6 +45,12 @@ def test_what_commands_say_is_visible(hostile):
     assert "\\x1b" in (hostile / "said").read_text()
     for arguments in (["info"], ["explain", hostile / "demos.csv", "--row", "0", "--row", "7"]):
         check_shown(call(arguments[0], hostile / "model.nc", *arguments[1:]))
+
+
+@pytest.mark.parametrize("libraries", ["[" * 50_000, "[1]", "1" * 5000, '{"a": 1'], ids=lambda text: text[:3])
+def test_a_file_may_say_anything_of_its_libraries(hostile, tmp_path, libraries):
+    forge(hostile / "model.nc", set_attribute("libraries", libraries), tmp_path / "model.nc")
+    assert "unknown libraries" in call("info", tmp_path / "model.nc")
 
 
 def test_errors_are_visible(hostile, tmp_path):
@@ -82,6 +90,27 @@ def test_a_terminal_gets_visible_labels_and_a_pipe_the_labels(monkeypatch):
             writer.write(np.eye(2), np.ones((2, 1)), np.ones(2))
         assert (b"\x1b" in out.buffer.getvalue()) != is_terminal
         monkeypatch.undo()
+
+
+def test_names_that_no_system_knows_are_refused_in_one_sentence(hostile, tmp_path):
+    long = tmp_path / ("x" * 300)
+    for arguments in (
+        ["predict", hostile / "model.nc", hostile / "demos.csv", "-o", f"{long}.csv"],
+        ["report", hostile / "model.nc", "-o", f"{long}.html"],
+        ["fit", hostile / "demos.csv", "--action", "label", "-o", f"{long}.nc"],
+        ["predict", f"{long}.nc", hostile / "demos.csv"],
+        ["predict", hostile / "model.nc", f"{long}.csv"],
+        ["resume", f"{long}.nc.run"],
+    ):
+        result = invoke(*arguments)
+        assert isinstance(result.exception, SystemExit), arguments
+        assert (result.exit_code, "too long" in said(result)) == (2, True), result.output
+
+
+def test_a_closed_standard_output_is_said(hostile, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(ArgumentError, match="standard output is closed"), open_predictions("-", ["a", "b"]):
+        pass
 
 
 def test_nothing_is_printed_before_a_refusal(hostile, monkeypatch):

@@ -153,3 +153,18 @@ def test_files_that_are_not_there(tmp_path):
         with pytest.raises(ArgumentError, match=sentence) as error:
             read_settings(path)
         assert error.value.argument == "config"
+
+
+@pytest.mark.parametrize("part", ["a", '"a.b"', "'a=b'", '"\\""'])
+@pytest.mark.parametrize("dot", [".", " . "])
+def test_a_key_has_not_any_number_of_parts(write, part, dot):
+    """Python reads one of 500,000 parts for hours, and Ctrl-C has to wait."""
+    for key in (
+        f"{dot.join([part] * 101)} = 1",
+        f"[{dot.join([part] * 101)}]",
+        f"x = {{{dot.join([part] * 101)} = 1}}",
+    ):
+        with pytest.raises(ArgumentError, match="holds a key of more than 100 parts"):
+            read_settings(write(key))
+    with pytest.raises(ArgumentError, match="there is no setting"):
+        read_settings(write(f"{dot.join([part] * 99)} = 1"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import whyact
+from whyact.sampler import compiling
 
 PACKAGE = Path(whyact.__file__).parent
 
@@ -99,3 +100,10 @@ def test_public_names_are_there(name):
     assert getattr(whyact, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = whyact.nothing
+
+
+def test_kernels_that_check_bounds_have_a_cache_of_their_own(monkeypatch):
+    """Or who asked for them once would keep them, and who has kernels would not get them."""
+    without = compiling.digest_of_kernels()
+    monkeypatch.setattr(compiling.numba.config, "BOUNDSCHECK", 1)
+    assert compiling.digest_of_kernels() != without

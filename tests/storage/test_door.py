@@ -217,6 +217,11 @@ def test_no_kernel_leaves_its_arrays(tmp_path):
     In a process of its own, with a cache of its own: kernels that are compiled already would not check.
     """
     environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    beyond = "import numpy\nfrom whyact.sampler.compiling import kernel\nkernel(lambda x: x[5])(numpy.zeros(2))"
+    checked = subprocess.run(
+        [sys.executable, "-c", beyond], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert "IndexError: index is out of bounds" in checked.stderr
     suites = ["test_door.py", "test_model_file.py", "test_checkpoint.py"]
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/storage/{name}" for name in suites)],

@@ -168,6 +168,7 @@ def test_a_link_to_a_folder_is_refused(run):
         (set_attribute("every", -1.0), "'every' is wrong"),
         (set_attribute("whyact_schema", "x"), "another kind of netCDF file"),
         (set_attribute("whyact_schema", 1000), "a newer whyact has written it"),
+        (set_setting("n_burn_in", True), "an option with a wrong value"),
         (set_setting("n_components", 10**7), r"asks for .* of memory to start, more than the .* that a file"),
         (set_setting("n_components", 10**30), "a value that is too large"),
         (set_setting("n_burn_in", 9 * 10**8), r"asks for .* of memory to start"),

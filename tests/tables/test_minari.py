@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from whyact.errors import ArgumentError
-from whyact.tables import read_demonstrations
+from whyact.tables import read_demonstrations, read_minari, source
 
 pytestmark = pytest.mark.skipif(find_spec("minari") is None, reason="needs minari")
 BOX = {"type": "Box", "dtype": "float64", "shape": [2], "low": [0.0, 0.0], "high": [9.0, 9.0]}
@@ -169,6 +169,28 @@ def test_spaces_without_bounds_are_one_sentence(spaces, sentence, make):
     assert tracemalloc.get_traced_memory()[1] < 50e6
     tracemalloc.stop()
     assert "\n" not in str(error.value)
+
+
+def test_a_small_dataset_cannot_ask_for_much_memory(make, monkeypatch):
+    """One number of a space of very many becomes a row of as many numbers."""
+    monkeypatch.setattr(source, "ALLOWANCE_OF_TABLE", 2**20)
+    many = {"type": "Discrete", "dtype": "int64", "n": 2**19, "start": 0}
+    path = make(lambda file, episode: episode.__setitem__("observations", np.zeros(4, int)), many)
+    for read in (read_demonstrations, read_minari):
+        with pytest.raises(ArgumentError, match=r"asks for .* of memory to be read, more than the"):
+            read(path)
+
+
+def test_names_of_actions_cannot_ask_for_much_memory(make, monkeypatch):
+    monkeypatch.setattr(source, "ALLOWANCE_OF_TABLE", 2**20)
+    with pytest.raises(ArgumentError, match=r"asks for .* of memory to be read, more than the"):
+        read_demonstrations(make(action_names=["a" * 10**6, "b"]))
+
+
+def test_a_space_has_not_any_number_of_parts(make):
+    part = {"type": "Discrete", "dtype": "int64", "n": 2, "start": 0}
+    with pytest.raises(ArgumentError, match=r"the observations of .* have 1001 parts; at most"):
+        read_demonstrations(make(observations={"type": "Tuple", "subspaces": [part] * 1001}))
 
 
 def test_spaces_nested_without_end_are_one_sentence(make):

@@ -18,12 +18,15 @@ from whyact.errors import ArgumentError, WhyactError
 from whyact.visible import make_visible
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from whyact.estimators.feature_policy import FeaturePolicyClassifier
 
 LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, as everywhere in scikit-learn
 LONGEST_SHOWN = 60  # characters of what was given
 LARGEST_PICTURE = 2**40  # entries of an observation; larger ones are slips
 PICTURES = (".png", ".svg", ".pdf")
+RESOLUTION = 110  # dots of a picture per inch
 
 # Option of the command line for each argument of the library that may be refused.
 OPTIONS = {
@@ -125,13 +128,14 @@ def check_output(path: Path, *inputs: Path | str, option: str = "--out", endings
         raise Refusal(f"{option}: only `predict` writes to standard output; give a file.")
     if endings and path.suffix.lower() not in endings:
         raise Refusal(f"{option}: {path} does not end with {join_words(endings)}.")
-    if not path.parent.is_dir():
-        raise Refusal(f"{option}: the folder {path.parent} does not exist; create it first.")
-    if path.is_dir():
-        raise Refusal(f"{option}: {path} is a folder; give a file.")
-    for source in inputs:
-        if path.exists() and Path(source).exists() and path.samefile(source):
-            raise Refusal(f"{option}: {path} is also an input file; give another name.")
+    with user_errors():  # a name may be too long for the system to look for it
+        if not path.parent.is_dir():
+            raise Refusal(f"{option}: the folder {path.parent} does not exist; create it first.")
+        if path.is_dir():
+            raise Refusal(f"{option}: {path} is a folder; give a file.")
+        for source in inputs:
+            if path.exists() and Path(source).exists() and path.samefile(source):
+                raise Refusal(f"{option}: {path} is also an input file; give another name.")
 
 
 def check_picture(path: Path, *inputs: Path | str, option: str) -> None:
@@ -139,6 +143,14 @@ def check_picture(path: Path, *inputs: Path | str, option: str) -> None:
     check_output(path, *inputs, option=option, endings=PICTURES)
     if find_spec("matplotlib") is None:
         raise Refusal(f"{option}: pictures need matplotlib; install whyact[plot].")
+
+
+def write_picture(figure: "Figure", path: Path) -> None:
+    """Draw a picture into a file that appears whole or not at all."""
+    from whyact.storage.atomic import write_streamed  # numpy comes in only when a command runs
+
+    with write_streamed(path) as file:
+        figure.savefig(file, format=path.suffix.removeprefix(".").lower(), dpi=RESOLUTION)
 
 
 def join_words(words: tuple[str, ...]) -> str:

@@ -23,6 +23,7 @@ from whyact.cli.arguments import (
     split_names,
     stop,
     user_errors,
+    write_picture,
 )
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def write_comparison(comparison: "Comparison", out: Path | None, picture: Path |
     """Write what was asked for, and say so."""
     written = [] if out is None else comparison.to_csv(out)
     if picture is not None:
-        comparison.plot().savefig(picture, dpi=110)
+        write_picture(comparison.plot(), picture)
         written.append(picture)
     if written:
         say(f"Written: {', '.join(map(str, written))}")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import whyact
-from whyact.cli.arguments import PICTURES, RandomState, check_output, out_option, say, user_errors
+from whyact.cli.arguments import PICTURES, RandomState, check_output, out_option, say, user_errors, write_picture
 from whyact.errors import ChainsDisagreeWarning
 
 if TYPE_CHECKING:
@@ -76,5 +76,5 @@ def draw(model: "FeaturePolicyClassifier", grid: "TrafficGrid", out: Path) -> No
         say("No picture was drawn: install whyact[plot] to get one.")
         return
     with user_errors():
-        figure.savefig(out, dpi=110)
+        write_picture(figure, out)
     say(f"Written: {out}")

@@ -386,7 +386,7 @@ def say_versions(text: str) -> str:
     """Libraries and their versions, from JSON."""
     try:
         return ", ".join(f"{name} {version}" for name, version in json.loads(text).items())
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return "unknown libraries"
 
 

@@ -10,6 +10,7 @@ against the same kinds.
 """
 
 import inspect
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -27,6 +28,9 @@ from whyact.storage.door import is_number
 from whyact.tables.source import reading
 
 LARGEST_FILE = 2**20  # bytes; a file of settings has a few lines
+MOST_PARTS = 100  # of a key such as priors.ibp_mass; Python takes the square of their number to read it
+PART = rb"""(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+LONG_KEY = re.compile(rb"(?<![\w-])%b(?:[ \t]*\.[ \t]*%b){%d}" % (PART, PART, MOST_PARTS))
 LARGEST_SEED = 2**32 - 1  # of numpy's RandomState
 LARGEST_WHOLE = 2**63 - 1  # no count is larger, and no array counts further
 
@@ -167,6 +171,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         refuse(path, f"a settings file may have at most {LARGEST_FILE} bytes")
+    if LONG_KEY.search(content):
+        refuse(path, f"it holds a key of more than {MOST_PARTS} parts")
     try:
         return tomllib.loads(content.decode())
     except UnicodeDecodeError:

@@ -17,6 +17,7 @@ from whyact.estimators.feature_policy import (
     find_start,
 )
 from whyact.model import Target, make_target
+from whyact.sampler.settings import AsPublished
 from whyact.scaling import Scaling
 from whyact.storage.model_reader import read_model
 
@@ -44,6 +45,8 @@ def check_stored_parameters(parameters: dict[str, Any]) -> None:
     for name in parameters:
         if name not in known:
             raise DamagedFileError(f"'settings' has the unknown option {name[:50]!r}")
+    if any(is_truth_for_number(name, value) for name, value in parameters.items()):
+        raise DamagedFileError("'settings' has an option with a wrong value")
     try:
         complete = complete_parameters(parameters)
         published = find_published(complete["sampler"])
@@ -52,6 +55,14 @@ def check_stored_parameters(parameters: dict[str, Any]) -> None:
     numbers = [complete[name] for name in COUNTS] + [published.n_indicators if published else 0]
     if any(number is not None and number > LARGEST_COUNT for number in numbers):
         raise DamagedFileError("'settings' has an option with a value that is too large")
+
+
+def is_truth_for_number(name: str, value: Any) -> bool:
+    """Whether a truth value stands for a number: it passes for one in Python, but not as the size of an array."""
+    constraints = FeaturePolicyClassifier._parameter_constraints[name]
+    may_be_truth = constraints == "no_validation" or "boolean" in constraints
+    numbers = value if isinstance(value, AsPublished) else (value,)
+    return not may_be_truth and any(isinstance(number, bool) for number in numbers)
 
 
 def make_stored_target(

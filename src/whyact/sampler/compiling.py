@@ -27,7 +27,9 @@ OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 
 def digest_of_kernels() -> str:
     """A name for the present state of all files with kernels, and of what compiles them."""
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    config: Any = numba.config
+    # kernels that check bounds must not be met by who did not ask for it, nor the others by who did
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version} {config.BOUNDSCHECK}".encode())
     for path in find_kernel_files(Path(__file__).parents[1]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -40,8 +40,11 @@ def write_streamed(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(hidden, target)
-    except BaseException:
-        hidden.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):  # the first error says what is wrong
+            hidden.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(hidden):
+            error.filename, error.filename2 = str(path), None  # the name that the caller knows
         raise
     sync_folder(target.parent)
 

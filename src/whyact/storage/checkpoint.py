@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,8 @@ LOCK_FILE = "lock"
 PART_FILE = "draws-{:05d}.nc"
 # A checkpoint waits until the run has taken this many times as long as all checkpoints took to write: 2% at most.
 LEAST_SHARE_OF_RUNNING = 50
+# What a full disk raises, and too little memory: HDF5 says the latter in words of its own.
+NOT_WRITTEN = (OSError, MemoryError, RuntimeError)
 
 
 class Checkpoints:
@@ -78,7 +80,8 @@ class Checkpoints:
         except LockedError:
             raise CheckpointError(f"checkpoint: another process is running in {self.folder}.") from None
         for path in self.folder.glob(f"{HIDDEN}*"):  # left behind by a write that was killed
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # a disk that cannot be written to is met, and said, at the first checkpoint
+                path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Let other processes use the folder."""
@@ -144,12 +147,12 @@ class Checkpoints:
         try:
             self._write(progress, entropy)
             self.is_failing = False
-        except OSError as error:
+        except NOT_WRITTEN as error:
             if not self.is_failing:
+                reason = getattr(error, "strerror", None) or str(error) or "there is not enough memory"
                 logger.warning(
-                    "checkpoint: %s cannot be written (%s); the run continues, and will try again.",
-                    self.folder, error.strerror or error,
-                )  # fmt: skip
+                    "checkpoint: %s cannot be written (%s); the run continues, and will try again.", self.folder, reason
+                )
             self.is_failing = True
         self.last_written = time.monotonic()
         self.last_cost = self.last_written - started
@@ -184,7 +187,9 @@ class Checkpoints:
 
 @contextmanager
 def open_checkpoints(folder: Path | str | None, every: float, identity: str) -> Iterator[Checkpoints | None]:
-    """Yield the checkpoints in a folder, or None if there is none; on Ctrl-C write where the run is before it ends.
+    """Yield the checkpoints in a folder, or None if there is none.
+
+    On Ctrl-C, or for lack of memory, write where the run is before it ends.
 
     Parameters
     ----------
@@ -202,7 +207,7 @@ def open_checkpoints(folder: Path | str | None, every: float, identity: str) -> 
     checkpoints = Checkpoints(Path(folder), float(every), identity)
     try:
         yield checkpoints
-    except (KeyboardInterrupt, BrokenExecutor):
+    except (KeyboardInterrupt, BrokenExecutor, MemoryError):
         # who stops a whole group of processes may end one that runs a chain before this one hears of it
         checkpoints.write_latest()
         raise

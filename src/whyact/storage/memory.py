@@ -1,6 +1,7 @@
 """How much memory a file may claim, by one rule.
 
     A file may claim 100 times its own size and 4 MiB more: for what it holds, and again for what is made of it.
+    A table of demonstrations may claim 1 GiB more, and so may the folder of a run, to start.
 
 What whyact writes keeps within it: where compression would pass the limit, it is left out. So a small file cannot fill
 the memory, whatever it says. Whoever trusts a file may allow more (`whyact.load(path, max_memory=...)`, or the
@@ -21,6 +22,8 @@ VARIABLE = "WHYACT_MAX_MEMORY"
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # A run asks for its sweeps and for the features that it starts from, which no file of a run holds.
 ALLOWANCE_OF_RUN = 2**30
+# A table becomes eight bytes for each number, however small its type was, and however often it repeats itself.
+ALLOWANCE_OF_TABLE = 2**30
 BYTES = 8  # of a number
 LARGEST = 2**62  # more than any machine has
 

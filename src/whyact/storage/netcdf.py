@@ -161,6 +161,8 @@ def decode(content: bytes, max_memory: float | None = None) -> dict[str, Group]:
             return dict(reader.read_groups(file, "/", 0))
     except DamagedFileError:
         raise
+    except MemoryError:
+        raise DamagedFileError("it does not fit into memory") from None
     except DAMAGED as error:
         raise DamagedFileError(f"HDF5 cannot read it ({type(error).__name__})") from None
 

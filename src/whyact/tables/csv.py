@@ -54,6 +54,8 @@ class CsvFile(NamedColumns):
 
     def __init__(self, path: Path, n_needed: int = 1) -> None:
         self.path = path
+        with reading(path):
+            self.size = path.stat().st_size
         name = path.name.lower()
         self.is_compressed = name.endswith(".gz")
         self.delimiter = TAB if name.removesuffix(".gz").endswith(".tsv") else ","
@@ -87,7 +89,7 @@ class CsvFile(NamedColumns):
 
     def read_records_of(self, file: IO[str]) -> "RecordReader":
         """A reader of the open file."""
-        most = max(SMALL, MOST_EXPANDED * self.path.stat().st_size) if self.is_compressed else None
+        most = max(SMALL, MOST_EXPANDED * self.size) if self.is_compressed else None
         return RecordReader(self.path, file, self.delimiter, most)
 
     def blocks(self, observed: Sequence[str], labels: Sequence[str] = (), advice: str = "") -> Iterator[Block]:

@@ -16,7 +16,7 @@ from whyact.tables.csv import CsvFile
 from whyact.tables.minari import MinariRows
 from whyact.tables.numpy import NpyFile, NpzFile
 from whyact.tables.parquet import ParquetFile
-from whyact.tables.source import Block, Source, check_fits, check_name
+from whyact.tables.source import Block, Source, check_held, check_name
 
 if TYPE_CHECKING:
     import pandas
@@ -151,7 +151,7 @@ def read_demonstrations(
     labels += check_available(source, available, labels, "holds the action or the groups")
     observed = choose_columns(path, source, labels, columns, ignore)
     advice = "; leave it out (ignore), or say which columns to use" if columns is None else ""
-    X, found = gather(path, source.blocks(observed, labels, advice), observed, labels)
+    X, found = gather(path, source.size, source.blocks(observed, labels, advice), observed, labels)
     return Table(
         X,
         None if action is None else tidy_labels(path, found[action], "action", missing_action),
@@ -329,17 +329,17 @@ def choose_columns(
 
 
 def gather(
-    path: Path | str, blocks: Iterator[Block], observed: list[str], labels: list[str]
+    path: Path | str, size: int, blocks: Iterator[Block], observed: list[str], labels: list[str]
 ) -> "tuple[pandas.DataFrame, dict[str, pandas.Series]]":
-    """Put all blocks together, if they fit into memory; a small compressed file can hold very many rows."""
+    """Put all blocks together, if a file of this size may claim so much; a small one can hold very many rows."""
     import pandas
 
     parts = []
     n_bytes = 0
     for block in blocks:
         parts.append(block)
-        n_bytes += block.values.nbytes
-        check_fits(path, n_bytes)
+        n_bytes += block.values.nbytes + block.n_text + sum(series.nbytes for series in block.labels.values())
+        check_held(path, n_bytes, size)
     values = parts[0].values if len(parts) == 1 else np.concatenate([part.values for part in parts])
     found = {name: pandas.concat([part.labels[name] for part in parts], ignore_index=True) for name in labels}
     return pandas.DataFrame(values, columns=observed), found

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from whyact.errors import ArgumentError
 from whyact.tables.minari_folder import MinariFolder
 from whyact.tables.recording import ACTIONS, EPISODE, OBSERVATIONS, Recording, check_arrays
-from whyact.tables.source import Block, check_finite, check_name, say_row
+from whyact.tables.source import Block, check_finite, check_held, check_name, say_row
 
 
 def read_minari(dataset: Path | str) -> Recording:
@@ -50,7 +50,12 @@ def read_minari(dataset: Path | str) -> Recording:
     (['keep', 'brake'], [0, 1])
     """
     rows = MinariRows(dataset)
-    episodes = list(rows.read_episodes())
+    episodes = []
+    n_bytes = 0
+    for episode in rows.read_episodes():
+        episodes.append(episode)
+        n_bytes += sum(part.nbytes for part in episode)
+        check_held(dataset, n_bytes, rows.size)
     return Recording(*(np.concatenate(parts) for parts in zip(*episodes, strict=True)))
 
 
@@ -64,6 +69,7 @@ class MinariRows:
     def __init__(self, dataset: Path | str) -> None:
         self.dataset = dataset
         self.folder = open_minari(dataset)
+        self.size = self.folder.size
         actions, space = self.folder.action_space, self.folder.observation_space
         if actions.kind != "Discrete":
             raise ArgumentError("path", f"the actions of {dataset} are not discrete: {actions.kind}.")
@@ -86,7 +92,8 @@ class MinariRows:
             check_finite(self.dataset, values, observed, partial(say_row, n_before))
             n_before += len(values)
             columns_of = {ACTIONS: episode.actions, EPISODE: episode.episode}
-            yield Block(values, {name: pandas.Series(columns_of[name]) for name in labels})
+            found = {name: pandas.Series(columns_of[name]) for name in labels}
+            yield Block(values, found, episode.actions.nbytes)
 
     def read_episodes(self) -> Iterator[Recording]:
         """Read each observation with the action taken in it; the last one of an episode has none."""
@@ -106,7 +113,10 @@ class MinariRows:
         places = numbers - space.start
         if len(places) and not 0 <= places.min() <= places.max() < (space.n if names is None else len(names)):
             raise ArgumentError("path", f"{self.dataset} has actions that it does not name.")
-        return numbers if names is None else names[places]
+        if names is None:
+            return numbers
+        check_held(self.dataset, len(places) * names.itemsize, self.size)
+        return names[places]
 
 
 def open_minari(dataset: Path | str) -> MinariFolder:

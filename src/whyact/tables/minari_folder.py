@@ -21,11 +21,11 @@ import numpy as np
 from whyact.errors import ArgumentError, DamagedFileError
 from whyact.storage.hdf5 import DAMAGED, Budget, get_member, read_array
 from whyact.storage.memory import find_limit
-from whyact.tables.source import check_fits
+from whyact.tables.source import MOST_COLUMNS, check_held
 
 LARGEST_METADATA = 2**26  # bytes
-MOST_NUMBERS = 2**20  # in an observation, and of actions
 DEEPEST = 8
+MOST_PARTS = 1000  # of a Dict or Tuple
 NESTED = ("Dict", "Tuple")
 NUMBERS = "biuf"  # kinds of numbers that observations can be
 
@@ -69,6 +69,8 @@ class MinariFolder:
         if isinstance(n_episodes, bool) or not isinstance(n_episodes, int) or n_episodes < 0:
             raise ArgumentError("path", f"{dataset} does not say how many episodes it has.")
         self.n_episodes = n_episodes
+        with undamaged(dataset):
+            self.size = check_regular(self.path).stat().st_size
 
     def read_episodes(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Observations (steps + 1, D) and actions (steps,) of each episode, as they are read."""
@@ -77,7 +79,7 @@ class MinariFolder:
         with undamaged(self.dataset):
             file = h5py.File(check_regular(self.path), "r")
         with file:
-            budget = Budget(find_limit(self.path.stat().st_size))
+            budget = Budget(find_limit(self.size))
             for number in range(self.n_episodes):
                 with undamaged(self.dataset):
                     episode = get_group(file, f"episode_{number}")
@@ -93,7 +95,7 @@ class MinariFolder:
         values = read_array(name, refuse_pieces(name, get_member(place, name)), budget, NUMBERS)
         if not values.ndim or values.shape[1:] != space.shape:
             raise DamagedFileError(f"{name!r} has the shape {values.shape}, which its metadata do not say")
-        check_fits(self.dataset, values.shape[0] * space.width * np.dtype(float).itemsize)
+        check_held(self.dataset, values.shape[0] * space.width * np.dtype(float).itemsize, self.size)
         if space.kind == "Discrete":
             return (values[:, None] == space.start + np.arange(space.n)).astype(float)
         return values.reshape(len(values), space.width).astype(float)
@@ -133,10 +135,10 @@ def read_space(dataset: Path | str, what: str, text: str) -> Space:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise ArgumentError("path", f"{dataset} does not say in Minari's words what its {what} are.") from None
-    if not 0 < space.width <= MOST_NUMBERS:
+    if not 0 < space.width <= MOST_COLUMNS:
         noun = "actions" if what == "actions" and space.kind == "Discrete" else f"numbers in each of its {what}"
         number = space.width if space.width < 10**18 else "more than a quintillion"
-        raise ArgumentError("path", f"{dataset} has a space of {number} {noun}; at most {MOST_NUMBERS} can be read.")
+        raise ArgumentError("path", f"{dataset} has a space of {number} {noun}; at most {MOST_COLUMNS} can be read.")
     return space
 
 
@@ -145,6 +147,10 @@ def make_space(dataset: Path | str, what: str, described: dict[str, Any], depth:
     kind = described["type"]
     if kind in NESTED and depth < DEEPEST:
         parts = described["subspaces"]
+        if len(parts) > MOST_PARTS:
+            raise ArgumentError(
+                "path", f"the {what} of {dataset} have {len(parts)} parts; at most {MOST_PARTS} can be read."
+            )
         # Gymnasium sorts the parts of a Dict
         named = sorted(parts.items()) if kind == "Dict" else [(f"_index_{i}", part) for i, part in enumerate(parts)]
         return Space(kind, parts=tuple((name, make_space(dataset, what, part, depth + 1)) for name, part in named))

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from whyact.errors import ArgumentError, list_names, suggest
 from whyact.storage.atomic import write_whole
 from whyact.tables.recording import ACTIONS, EPISODE, OBSERVATIONS, Recording, check_arrays
-from whyact.tables.source import Block, check_finite, check_fits, reading, say_row
+from whyact.tables.source import MOST_COLUMNS, Block, check_finite, check_held, check_width, reading, say_row
 
 # What NumPy and the zip format raise on damaged or hostile bytes.
 UNREADABLE = (
@@ -62,12 +62,14 @@ class ArrayRows(ABC):
 
     def __init__(self, path: Path, header: Header) -> None:
         self.path = path
+        self.size = path.stat().st_size
         self.header = header
         if len(header.shape) < 2 or not header.n_entries:
             raise ArgumentError("path", f"{path}: observations must be rows of numbers, not of shape {header.shape}.")
         if header.dtype.kind not in "biuf":
             raise ArgumentError("path", f"{path}: observations must be numbers, not {header.dtype}.")
         self.shape: tuple[int, ...] | None = header.shape[1:] if len(header.shape) > 2 else None
+        check_width(path, math.prod(header.shape[1:]), MOST_COLUMNS)
         self.names = [f"x{column}" for column in range(math.prod(header.shape[1:]))]
 
     @abstractmethod
@@ -153,7 +155,7 @@ class NpzFile(ArrayRows):
         found = [name for name, header in headers.items() if len(header.shape) > 1 and name not in labels]
         if len(found) != 1:
             raise ArgumentError(
-                "path", f"{self.archive.path} has no array {OBSERVATIONS!r}; there are {', '.join(headers) or 'none'}."
+                "path", f"{self.archive.path} has no array {OBSERVATIONS!r}; there are {list_names([*headers])}."
             )
         return found[0]
 
@@ -208,7 +210,8 @@ class Archive:
 
     def read(self, name: str) -> np.ndarray:
         """Read an array."""
-        check_fits(self.path, self.members[name].file_size + 8 * self.headers[name].n_entries)
+        n_bytes = self.members[name].file_size + 8 * self.headers[name].n_entries
+        check_held(self.path, n_bytes, self.path.stat().st_size)
         with plain(self.path, "path"), zipfile.ZipFile(self.path) as archive, archive.open(self.members[name]) as file:
             return npy.read_array(file, allow_pickle=False)
 

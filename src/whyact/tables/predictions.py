@@ -160,6 +160,8 @@ def open_predictions(
     brake,0.900000,0.100000,near:1.00,0.300,true
     """
     if str(path) == STANDARD_OUTPUT:
+        if sys.stdout is None:  # as Python has it where the shell has closed it
+            raise ArgumentError("path", "standard output is closed; give a file to write to.")
         # a terminal must not run what is in a label; a pipe gets it as it is
         shown = [make_visible(label) for label in classes] if sys.stdout.isatty() else classes
         writer = PredictionWriter(sys.stdout.buffer, shown, feature_names, protect_labels)

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from whyact.errors import ArgumentError, suggest
+from whyact.errors import ArgumentError, ClaimError, suggest
+from whyact.storage.memory import ALLOWANCE_OF_TABLE, check_claim, find_limit
 
 if TYPE_CHECKING:
     import pandas
 
 ASSUMED_MEMORY = 2**33  # bytes, where the system does not tell
+MOST_COLUMNS = 2**20  # numbers in one observation; a few bytes can claim any number of them
+MOST_NAMED = 2**16  # columns with names, for which pandas takes time by the square of their number
 
 
 class Block(NamedTuple):
@@ -22,12 +25,14 @@ class Block(NamedTuple):
 
     values: np.ndarray  # (n, D) of float64, NaN where missing
     labels: "Mapping[str, pandas.Series]"  # each (n,); None or NaN where missing
+    n_text: int = 0  # bytes of the labels that are texts, each as often as it occurs, where the file holds it once
 
 
 class Source(Protocol):
     """A file with rows."""
 
     names: list[str]  # of the columns that can be observed
+    size: int  # bytes of the file
     shape: tuple[int, ...] | None  # of one observation, if it has more than one axis
     is_positional: bool  # columns have numbers, not names
     default_action: str | None  # what holds the actions if the caller does not say
@@ -48,10 +53,12 @@ class NamedColumns:
     default_action: str | None = None
     default_groups: str | None = None
     path: Path
+    size: int
     names: list[str]
 
     def check_names(self) -> None:
-        """Check that no two columns have the same name."""
+        """Check that there are not too many columns, and no two with the same name."""
+        check_width(self.path, len(self.names), MOST_NAMED)
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
             raise ArgumentError(
@@ -80,6 +87,21 @@ def check_finite(path: Path | str, values: np.ndarray, names: Sequence[str], whe
 def say_row(n_before: int, row: int) -> str:
     """Name a row of a block by its number in the file, from 1."""
     return f"row {n_before + row + 1}"
+
+
+def check_width(path: Path | str, n_columns: int, most: int) -> None:
+    """Check that an observation does not have more numbers than anything can be done with."""
+    if n_columns > most:
+        raise ArgumentError("path", f"{path} has {n_columns} columns; at most {most} can be read.")
+
+
+def check_held(path: Path | str, n_bytes: int, size: int) -> None:
+    """Check that what is read from a file of this size is no more than it may claim, and fits into memory."""
+    try:
+        check_claim(n_bytes, find_limit(size, allowance=ALLOWANCE_OF_TABLE), "to be read")
+    except ClaimError as error:
+        raise ArgumentError("path", f"{path} {error}.") from None
+    check_fits(path, n_bytes)
 
 
 def check_fits(path: Path | str, n_bytes: int) -> None:
