@@ -30,12 +30,13 @@ from whyact.comparison.inputs import (
 )
 from whyact.comparison.results import COMPARED, Comparison
 from whyact.comparison.scoring import calibration_error, corrected_interval, score
-from whyact.errors import ChainsDisagreeWarning
+from whyact.errors import ChainsDisagreeWarning, DoubtfulFitWarning
 from whyact.progress import open_bar
 
 # Warnings of a fit that have words of their own in the notes; of others, the first sentence is quoted.
 TROUBLES = {
     ChainsDisagreeWarning.__name__: "the chains disagreed",
+    DoubtfulFitWarning.__name__: "something else spoke against the model",
     ConvergenceWarning.__name__: "an optimiser stopped before it converged",
 }
 

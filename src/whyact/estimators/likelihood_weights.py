@@ -96,7 +96,7 @@ def score_weights(
         verbose=0,
         **LENGTH,
     )
-    model.fit(X[~held_out], actions[~held_out])
+    model._fit_quietly(model._check_input(X[~held_out], actions[~held_out]))
     judged = held_out & (actions >= 0)
     probabilities = model.predict_proba(X[judged])
     n_actions = actions.max() + 1
