@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier, load_demo
+from whyact import DoubtfulFitWarning, FeaturePolicyClassifier, load_demo
 from whyact.simulation import draw_ground_truth
 from whyact.storage.checkpoint import Checkpoints
 
@@ -47,7 +47,7 @@ def measure(name: str, X: np.ndarray, y: np.ndarray, **options: Any) -> None:
 
 def main() -> None:
     """Measure both runs."""
-    warnings.simplefilter("ignore", ChainsDisagreeWarning)
+    warnings.simplefilter("ignore", DoubtfulFitWarning)
     demo = load_demo()
     measure("demo, 80 x 36", demo.X[:80], demo.y[:80], n_burn_in=5_000, n_draws=60_000)
     truth = draw_ground_truth(np.random.default_rng(0), 31, 20, n_rows=300, n_dimensions=2730)

@@ -221,7 +221,7 @@ def main() -> None:
     """Fit something small, damage its files, and read them."""
     kinds = [name for name in sys.argv[1:] if not name.isdecimal()] or ["model", *FILES]
     n_files = next((int(number) for number in sys.argv[1:] if number.isdecimal()), 10_000)
-    warnings.simplefilter("ignore", whyact.ChainsDisagreeWarning)
+    warnings.simplefilter("ignore", whyact.DoubtfulFitWarning)
     with tempfile.TemporaryDirectory() as folder:
         if "model" in kinds:
             content = make_model_file(Path(folder))

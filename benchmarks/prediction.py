@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier
+from whyact import DoubtfulFitWarning, FeaturePolicyClassifier
 from whyact.simulation import GroundTruth, draw_ground_truth
 
 N_FEATURES, N_DIMENSIONS = 8, 30
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     options = parser.parse_args()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ChainsDisagreeWarning)
+        warnings.simplefilter("ignore", DoubtfulFitWarning)
         model, truth, rng = fit_model()
     X = draw_rows(rng, truth, options.rows)
     model.predict_proba(X[:5000])

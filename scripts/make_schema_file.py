@@ -10,13 +10,13 @@ import sys
 import warnings
 from pathlib import Path
 
-from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier, Priors, load_demo
+from whyact import DoubtfulFitWarning, FeaturePolicyClassifier, Priors, load_demo
 from whyact.storage.model_file import SCHEMA
 
 
 def main(folder: Path) -> None:
     demo = load_demo(n_rows=40)
-    warnings.simplefilter("ignore", ChainsDisagreeWarning)
+    warnings.simplefilter("ignore", DoubtfulFitWarning)
     model = FeaturePolicyClassifier(
         n_burn_in=60, n_draws=10, n_chains=2, random_state=5, priors=Priors(ibp_mass=(1, 2)), missing_action="none"
     ).fit(demo.X[:30], demo.y[:30])

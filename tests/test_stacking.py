@@ -11,10 +11,11 @@ from tests.support.plain import PLAIN
 from tests.test_posterior import FEATURES, POLICIES, SUBSTATES, fill_chain, make_state, shuffle_columns
 from whyact import FeaturePolicyClassifier
 from whyact.errors import ModelFileError
+from whyact.explanation.support import say_who_finds_them
 from whyact.posterior import Posterior
 from whyact.prediction import pick_draws
 from whyact.report.summary import summarise
-from whyact.report.words import say_chains, say_who_finds_them
+from whyact.report.words import say_chains
 from whyact.sampler.draws import ChainDraws
 from whyact.stacking import find_chain_weights, is_better, share_out, weigh_chains
 from whyact.storage.model_file import write_model
@@ -321,10 +322,9 @@ def test_texts_name_the_chains_that_were_asked(demo):
     told = {}
     for name, weights in {"three": [0.3, 0.4, 0.29, 0.01], "one": [0.97, 0.01, 0.01, 0.01]}.items():
         model._set_result(replace(model._result, chain_weights=np.array(weights), chosen=None))
-        summary = summarise(model)
-        told[name] = str(model), say_who_finds_them(summary["number"]), say_chains(summary)
-    assert "found by all 3 chains that have weight" in told["three"][0]
+        told[name] = str(model), say_who_finds_them(model.posterior_), say_chains(summarise(model))
+    assert "ll 3 chains that have weight find" in told["three"][0]
     assert "ll 3 chains that have weight find" in told["three"][1]
-    assert "found by the only chain that has weight" in told["one"][0]
-    assert told["one"][1].startswith("The only chain that has weight finds")
+    assert "The only chain that has weight finds" in told["one"][0]
+    assert told["one"][1].startswith("the only chain that has weight finds")
     assert told["one"][2] == ""  # it is the first of the doubts

@@ -18,7 +18,7 @@ from experiments.harness.ground_truth import match_features
 from experiments.harness.running import Rows, run_and_store
 from experiments.harness.store import Row, RowStore, check_settings, locked, make_folder
 from experiments.simulations.study import AS_IN_THE_PAPER
-from whyact import ChainsDisagreeWarning
+from whyact import DoubtfulFitWarning
 from whyact.comparison import count_components
 from whyact.comparison.classifiers import tune
 from whyact.comparison.compiling import compile_kernels
@@ -77,7 +77,7 @@ def fit_model(method: str, sweeps: int, random_state: int, X: np.ndarray, y: np.
     if method == "features":
         candidate.estimator.set_params(**AS_IN_THE_PAPER)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ChainsDisagreeWarning)
+        warnings.simplefilter("ignore", DoubtfulFitWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)  # a setting that does not converge is one that loses
         return tune(candidate, X, y, random_state)
 

@@ -8,6 +8,7 @@ from experiments.driving.scenes import DrivingScene
 from experiments.harness.figures import save_svg_and_png
 from whyact import FeaturePolicyClassifier
 from whyact.driving.pictures import plot_actions, plot_driving_features
+from whyact.explanation.voices import align_policies
 
 
 def draw_features(model: FeaturePolicyClassifier, scene: DrivingScene, folder: Path) -> list[Path]:
@@ -18,7 +19,8 @@ def draw_features(model: FeaturePolicyClassifier, scene: DrivingScene, folder: P
         quantity = (
             "height above the cut [m]" if scene.grid.power == 1 else f"height [m] to the power of {scene.grid.power:g}"
         )
-        arguments = (model.components_, model.policies_, model.classes_.tolist(), scene.grid, shares)
+        policies = align_policies(model).value  # as the report has them
+        arguments = (model.components_, policies, model.classes_.tolist(), scene.grid, shares)
         return save_svg_and_png(
             lambda: plot_driving_features(*arguments, title=title, quantity=quantity),
             folder / f"{scene.name}-features",

@@ -16,7 +16,7 @@ from experiments.driving.scenes import DrivingScene
 from experiments.driving.splits import hold_out
 from experiments.harness.running import Rows, run_and_store
 from experiments.harness.store import Row, RowStore, StudyError, check_settings, locked, make_folder
-from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier
+from whyact import DoubtfulFitWarning, FeaturePolicyClassifier
 from whyact.comparison.compiling import compile_kernels
 from whyact.comparison.crossvalidation import align
 from whyact.comparison.folds import SPLITS, Fold
@@ -81,7 +81,7 @@ def measure(
 def fit_ours(scene: DrivingScene, fold: Fold, options: dict[str, Any]) -> FeaturePolicyClassifier:
     """Our model, fitted to the rows of a fold."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ChainsDisagreeWarning)  # it is in the rows
+        warnings.simplefilter("ignore", DoubtfulFitWarning)  # it is in the rows
         model = FeaturePolicyClassifier(**options, random_state=fold.seed)
         return model.fit(scene.observations[fold.train], scene.actions[fold.train])
 

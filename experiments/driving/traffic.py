@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.harness.commands import make_app, run_app
-from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier
+from whyact import DoubtfulFitWarning, FeaturePolicyClassifier
 from whyact.cli.arguments import RandomState, check_output
 from whyact.driving.agent import compare_drivers, make_drivers
 from whyact.driving.datasets import load_traffic
@@ -60,7 +60,7 @@ def run_traffic(out: Path, n_episodes: int, seed: int) -> None:
     console = Console()
     shipped = load_traffic()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ChainsDisagreeWarning)
+        warnings.simplefilter("ignore", DoubtfulFitWarning)
         model = FeaturePolicyClassifier(**OPTIONS, random_state=seed, n_jobs=2, verbose=1)
         model.fit(shipped.observations, shipped.actions)
     drivers = compare_drivers(make_drivers(model, seed), n_episodes, seed + 1)

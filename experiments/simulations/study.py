@@ -18,7 +18,7 @@ from experiments.harness.running import Rows, run_and_store
 from experiments.harness.store import Row, RowStore, StudyError, check_settings, locked, make_folder
 from experiments.simulations.measures import compare_with_truth
 from experiments.simulations.peers import ACCURACIES, COUNTS, run_peers
-from whyact import ChainsDisagreeWarning, FeaturePolicyClassifier
+from whyact import DoubtfulFitWarning, FeaturePolicyClassifier
 from whyact.comparison.compiling import compile_kernels
 from whyact.comparison.crossvalidation import align
 from whyact.simulation import N_TRAIN, PEAK
@@ -58,7 +58,7 @@ def run_sampler(data_set: DataSet, sampler: str, sweeps: int) -> Row:
     truth = data_set.draw()
     model = make_estimator(sampler, sweeps, data_set.run)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ChainsDisagreeWarning)
+        warnings.simplefilter("ignore", DoubtfulFitWarning)
         model.fit(*truth.train)
     X, actions = truth.test  # an action never seen in training is one more to get wrong
     by_best_draw = model.classes_[model.judge(X, prediction="map").probabilities.argmax(axis=1)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from whyact.alternatives.per_action import PerActionFeaturesClassifier
     from whyact.comparison import Comparison, compare
     from whyact.demo import load_demo
-    from whyact.errors import ChainsDisagreeWarning, WhyactError
+    from whyact.errors import ChainsDisagreeWarning, DoubtfulFitWarning, WhyactError
     from whyact.estimators.feature_policy import FeaturePolicyClassifier
     from whyact.estimators.stored_model import load
     from whyact.model import Priors
@@ -30,6 +30,7 @@ _HOMES = {
     "ClusterPolicyClassifier": "whyact.alternatives.cluster.estimator",
     "ClusterPriors": "whyact.alternatives.cluster.estimator",
     "Comparison": "whyact.comparison",
+    "DoubtfulFitWarning": "whyact.errors",
     "FeaturePolicyClassifier": "whyact.estimators.feature_policy",
     "PatternPolicyClassifier": "whyact.alternatives.pattern.estimator",
     "PerActionFeaturesClassifier": "whyact.alternatives.per_action",
@@ -47,6 +48,7 @@ __all__ = [
     "ClusterPolicyClassifier",
     "ClusterPriors",
     "Comparison",
+    "DoubtfulFitWarning",
     "FeaturePolicyClassifier",
     "PatternPolicyClassifier",
     "PerActionFeaturesClassifier",

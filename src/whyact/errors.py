@@ -51,8 +51,12 @@ class LockedError(WhyactError):
     """Another process holds the lock."""
 
 
-class ChainsDisagreeWarning(UserWarning):
-    """The chains have not found the same answer."""
+class DoubtfulFitWarning(UserWarning):
+    """Something speaks against a fitted model; `print(model)` says what helps."""
+
+
+class ChainsDisagreeWarning(DoubtfulFitWarning):
+    """The chains have not found the same answer, beside what else speaks against the fitted model."""
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
@@ -81,9 +85,16 @@ def list_names(names: Sequence[str], n_shown: int = 20) -> str:
 
 def say_options(**values: float | str) -> str:
     """How to set parameters, in Python and on the command line, as in `thin=2 (--thin 2 on the command line)`."""
-    listed = [f'{name}="{value}"' if isinstance(value, str) else f"{name}={value:g}" for name, value in values.items()]
-    flags = [
-        f"--{name.replace('_', '-')} {value if isinstance(value, str) else format(value, 'g')}"
-        for name, value in values.items()
-    ]
+    listed, flags = [], []
+    for name, value in values.items():
+        python, typed = say_value(value)
+        listed.append(f"{name}={python}")
+        flags.append(f"--{name.replace('_', '-')} {typed}")
     return f"{' and '.join(listed)} ({' '.join(flags)} on the command line)"
+
+
+def say_value(value: float | str) -> tuple[str, str]:
+    """A value in Python and on the command line."""
+    if isinstance(value, bool):
+        return str(value), "yes" if value else "no"
+    return (f'"{value}"', value) if isinstance(value, str) else (f"{value:g}", f"{value:g}")

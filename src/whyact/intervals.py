@@ -123,3 +123,24 @@ def quantile_interval(samples: np.ndarray, level: float, value: Any, axis: int =
     """
     low, high = np.quantile(samples, ((1 - level) / 2, (1 + level) / 2), axis=axis)
     return Interval(value, low, high)
+
+
+def format_scores(*scores: float) -> list[str]:
+    """Log scores with two decimals, or with three where two that differ would look the same.
+
+    Parameters
+    ----------
+    *scores : float
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from whyact.intervals import format_scores
+    >>> format_scores(-0.5, -0.61), format_scores(-1.101, -1.099)
+    (['-0.50', '-0.61'], ['-1.101', '-1.099'])
+    """
+    told = [f"{score:.2f}" for score in scores]
+    return told if len(set(told)) == len(set(scores)) else [f"{score:.3f}" for score in scores]

@@ -76,7 +76,8 @@ class AlignedFeatures:
         Which chains have weight (`Posterior.counts`).
     features, policies, substates : Interval of arrays
         Mean and central interval over the draws of these chains that hold the feature; shapes (K, D), (K, U) and
-        (K, N). Policies are what the features say alone (`Posterior.speak_alone`).
+        (K, N). Policies are what the features say alone, as sampled (`Posterior.speak_alone`). Those that a product
+        predicts with are learned after sampling: `policies_` has them.
     interval : float
         Probability of the interval.
     """
@@ -567,7 +568,8 @@ class Posterior:
         chains = f"{n_counting} chains" + " that have weight" * (n_counting < self.n_chains)
         weights = f" {self._say_weights()}".rstrip()
         if self.chains_agree:
-            return f"The {chains} agree: {', and '.join(told)}.{weights}"
+            so_far = " so far" * (self.growth() is not None)
+            return f"The {chains} agree{so_far}: {', and '.join(told)}.{weights}"
         told[0] = f"only {told[0]}" if self.share_in_common < self._least_in_common else told[0]
         modes = [int(np.bincount(row.astype(int)).argmax()) for row in self.traces["n_features"]]
         if len(set(modes)) > 1:

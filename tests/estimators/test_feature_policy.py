@@ -140,7 +140,7 @@ def test_predictions_do_not_depend_on_the_other_rows(fitted, demo):
 
 def test_printing_a_fitted_model_explains_it(fitted, demo):
     text = str(fitted)
-    assert text.startswith("5 features explain 80 demonstrations (all found by both chains; draws have 5")
+    assert text.startswith("5 features explain 80 demonstrations.\nBoth chains find all of them; draws have 5")
     assert all(action in text for action in demo.y)
     assert text.count("interval") == 5
     assert "chains" in text.splitlines()[-1]
@@ -420,7 +420,7 @@ def test_not_fitted_is_said():
 
 
 def test_chains_that_disagree_are_told_in_a_warning(demo):
-    with pytest.warns(ChainsDisagreeWarning, match="still growing .* raise n_burn_in"):
+    with pytest.warns(ChainsDisagreeWarning, match="chains disagree, and the number of features is still growing"):
         FeaturePolicyClassifier(**PLAIN, n_burn_in=0, n_draws=40, thin=2, n_chains=3, random_state=1).fit(
             demo.X[:80], demo.y[:80]
         )

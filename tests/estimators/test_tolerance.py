@@ -5,6 +5,7 @@ import pytest
 
 from whyact import FeaturePolicyClassifier, Priors, load
 from whyact.estimators.choose_by_trials import Outcome, choose_tolerance
+from whyact.explanation.choices import say_trials
 from whyact.model import LEARNED
 from whyact.scaling import TOLERANCES, Scaling, find_least_tolerance
 
@@ -85,7 +86,8 @@ def test_a_table_chooses_and_says_why(table):
     taken = next(trial for trial in model.tolerance_trials_ if trial.tolerance == model.tolerance_)
     assert not taken.is_lost
     assert all(trial.is_lost for trial in model.tolerance_trials_ if trial.tolerance > model.tolerance_)
-    assert f"Up to {model.tolerance_:.2g} of a column's range need not be explained: the largest" in str(model)
+    told = f"\n{100 * model.tolerance_:.2g}% of a column's range need not be explained (tolerance). "
+    assert f"{told}{say_trials(model, model.tolerance_trials_)}\n" in str(model)
 
 
 @pytest.mark.parametrize("tolerance", [0.03, "free", None])

@@ -19,8 +19,8 @@ from tests.support.paths import DOCS
 from whyact import FeaturePolicyClassifier
 from whyact.explanation.counterfactual import ROUNDING, Counterfactual, find_counterfactual
 from whyact.explanation.rows import find_nearest
-from whyact.explanation.terms import find_log_odds, find_terms
-from whyact.explanation.text import Explanations, say_change, say_times
+from whyact.explanation.terms import LOG_ODDS, find_log_odds, find_terms
+from whyact.explanation.text import Explanation, Explanations, Vocabulary, say_change, say_effect, say_times
 from whyact.explanation.voices import align_policies, find_times, find_usual_policy
 from whyact.intervals import Interval
 from whyact.model import action_probabilities
@@ -543,6 +543,38 @@ def test_the_text_of_a_product_says_how_many_times_more_likely(multiplied, rows,
     assert not any(f"{label} " in find_line(one, "For it") for label in unavailable)
 
 
+def make_multiplied(probabilities, times, base=(0.0, 0.5, -0.5)):
+    """One of a product with a single feature; factors of the feature, of other features and of the base policy."""
+    values = np.array([times, (1.0, 1.0, 1.0), (1.0, 0.5, 3.0)], dtype=float)
+    terms = np.array([(0.0, 0.0, 0.0), (0.0, 0.0, 0.0), base])
+    classes = np.array(["setosa", "versicolor", "virginica"], dtype=object)
+    words = Vocabulary(classes, ["a"], ["feature 0 (a)"], 0.9, np.ones(1), LOG_ODDS)
+    return Explanation(
+        row=0, action="setosa", probabilities=Interval(*(np.array(probabilities),) * 3), available=np.ones(3, bool),
+        familiarity=1.0, terms=Interval(terms, terms, terms), totals=Interval(*(np.zeros(3),) * 3),
+        times=Interval(values, values, values), substates=np.ones(1), presence=np.ones(1), parts=np.zeros((2, 1)),
+        unexplained=np.zeros(1), nearest=(), counterfactual=None, vocabulary=words,
+    )  # fmt: skip
+
+
+def test_the_rival_of_a_row_is_named_not_the_action_that_moves_most():
+    one = make_multiplied([0.97, 0.03, 1e-9], [1.5, 0.2, 1e-4])
+    assert say_effect(one, 0) == "feature 0 (a) makes setosa 1.5 times (1.5 to 1.5) more likely and versicolor " + (
+        "5.0 times less likely"
+    )
+    only_without = make_multiplied([0.97, 0.02, 0.01], [3.0, 1.0, 0.01])  # without it, virginica would be ahead
+    assert "virginica 100 times less likely" in say_effect(only_without, 0)
+
+
+def test_what_hardly_changes_is_said_to_do_so():
+    one = make_multiplied([0.97, 0.03, 1e-9], [1.004, 0.034, 1.0])
+    assert say_effect(one, 0) == "feature 0 (a) hardly changes setosa, but makes versicolor 29 times less likely"
+    assert say_effect(one, 1) == "other features hardly change setosa"
+    assert say_effect(one, 2) == (
+        "without any feature the teacher would favour versicolor: versicolor 2.0 times less likely"
+    )
+
+
 def test_factors_are_told_with_two_digits_or_as_very_large():
     times = Interval(*(np.array([[value]]) for value in (3.14, 2.0, 20.0)))
     assert say_times(times, 0, 0) == "3.1 times more likely"
@@ -557,23 +589,29 @@ def test_factors_are_told_with_two_digits_or_as_very_large():
 
 
 def test_the_description_says_how_policies_are_combined_and_why(restless, multiplied, demo):
-    assert "\nPolicies are mixed (mixture), as asked; decisiveness 10 (as set).\n" in str(restless[10.0])
+    assert "\nPolicies are mixed (mixture), as asked. Decisiveness 10 (as set).\n" in str(restless[10.0])
     learned = restless["auto"]
-    assert f"; decisiveness {learned.decisiveness_:.3g} (learned).\n" in str(learned)
+    assert f". Decisiveness {learned.decisiveness_:.3g} (learned).\n" in str(learned)
     text = str(multiplied)
     usual = find_usual_policy(multiplied)
     best = int(usual.argmax())
     assert "\nPolicies are multiplied (product), as asked.\n" in text
-    assert f"usual amount of every feature: {multiplied.classes_[best]} with {usual[best]:.2f}." in text
-    assert re.search(r"times more likely and .* times less likely than without it; in \d+% of the rows", text)
+    assert f"\nIn a typical row: {multiplied.classes_[best]} with {usual[best]:.2f}. Each line below: " in text
+    (effects, told) = re.search(r"-> (raises .*, lowers .*); with all of it: (.*); in \d+% of the rows", text).groups()
+    factor = r"\((over 1,000|[\d.]+) times\)"
+    assert re.fullmatch(rf"raises \D+ {factor}, lowers \D+ {factor}", effects)
+    assert re.match(r"\D+ with [\d.]+ \(90% of the draws [\d.]+ to [\d.]+\)", told)
     chosen = copy.copy(multiplied)
     chosen.combination_scores_ = {"mixture": -0.741, "product": -0.613}
-    assert "(product): on hidden actions its log score was -0.61, the mixture's -0.74.\n" in str(chosen)
+    assert "(product): on hidden actions its log score was -0.61, the mixture's -0.74 (0 is perfect).\n" in str(chosen)
     kept = copy.copy(restless[10.0])
     kept.combination_scores_ = {"mixture": -0.13, "product": -0.11}
-    assert "score was -0.13, the product's -0.11, which is not clearly better; decisiveness" in str(kept)
+    told = (
+        "was -0.13, the product's -0.11 (0 is perfect); the product was not clearly better, so the usual one is kept."
+    )
+    assert f"{told} Decisiveness" in str(kept)
     few = FeaturePolicyClassifier(**QUICK | {"combination": "auto"}).fit(demo.X[:12], demo.y[:12])
-    assert "Policies are mixed (mixture), as there are too few actions to compare by;" in str(few)
+    assert "Policies are mixed (mixture), as there are too few actions to compare by." in str(few)
     nothing = FeaturePolicyClassifier(**QUICK).fit(demo.X[:80])
     assert "Policies" not in str(nothing)
 
@@ -716,7 +754,8 @@ def test_numbers_are_actions_as_well(demo):
     model = FeaturePolicyClassifier(**QUICK).fit(demo.X[:80], y)
     one = model.explain(demo.X[80:81])[0]
     assert one.action in (0, 10, 20, 30, 40)
-    assert str(one).startswith(f"Row 0: {one.action} with")
+    assert str(one).startswith(f"Row 0: action {one.action} with")  # not taken for a quantity
+    assert f"-> action {y[0]} with" in str(model)
 
 
 def test_explanations_are_a_sequence(fitted, demo):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from whyact.explanation.plateau import Plateau, ToleranceCount, ToleranceCurve, find_plateau, say_plateau
+from whyact.explanation.plateau import Plateau, ToleranceCount, ToleranceCurve, find_plateau, say_own, say_plateau
 
 TOLERANCES = (0.03, 0.05, 0.1, 0.15, 0.2, 0.3)
 
@@ -43,6 +43,40 @@ def test_it_is_said_in_one_sentence():
     assert "it keeps changing, from 6 at 0.03 to 1 at 0.3" in say_plateau(count(6, 4, 2, 2, 1, 1))
     assert "looks like noise" in say_plateau(count(0, 0, 0, 0, 0, 0))
     assert say_plateau(count(9, 3)) == say_plateau(()) == ""  # too few to tell
+
+
+@pytest.mark.parametrize(
+    ("numbers", "own", "told"),
+    [
+        (
+            (6, 4, 2, 2, 2, 2),
+            (0.05, 3),
+            "This model, at 0.05, is below that range: it has 3 features (4 in a short trial).",
+        ),
+        ((3, 3, 3, 2, 1, 1), (0.2, 1), "This model, at 0.2, is above that range: it has 1 feature."),
+        (
+            (5, 5, 5, 2, 1, 1),
+            (0.05, 6),
+            "This model is in that range, but it has 6 features: trials are short, and learn",
+        ),
+    ],
+)
+def test_a_model_that_is_not_on_the_plateau_says_why(numbers, own, told):
+    curve = ToleranceCurve(count(*numbers), ToleranceCount(*own), 80)
+    assert f" {told}" in curve.sentence
+    assert curve.sentence.startswith("Between tolerances of")
+    assert str(curve).endswith(curve.sentence)
+    assert "because that number was given" in curve._replace(is_given=True).sentence
+
+
+def test_a_model_below_the_plateau_is_told_how_to_get_there():
+    curve = ToleranceCurve(count(6, 4, 2, 2, 2, 2), ToleranceCount(0.05, 3), 80)
+    assert curve.sentence.endswith("tolerance=0.1 (--tolerance 0.1 on the command line) would put it there.")
+
+
+def test_on_the_plateau_there_is_nothing_to_add():
+    assert say_own(ToleranceCurve(count(5, 5, 5, 2, 1, 1), ToleranceCount(0.05, 5), 80)) == ""
+    assert say_own(ToleranceCurve(count(17, 15, 8, 4, 2, 1), ToleranceCount(0.05, 9), 80)) == ""
 
 
 def test_means_of_trials_are_rounded():

@@ -19,10 +19,10 @@ from whyact.prediction import Prediction
 from whyact.report import render, summarise, write_report
 from whyact.report.drawings import number_ticks, place_counts, png_address
 from whyact.report.explorer import pack_features, pack_observations
-from whyact.report.page import format_percent, mark_options
+from whyact.report.page import format_percent, format_probability, mark_options
 from whyact.report.plain import to_name, to_script_json
 from whyact.report.quality import find_bins, to_keys
-from whyact.report.words import say_sureness
+from whyact.report.words import say_chains, say_sureness
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -256,11 +256,44 @@ def test_the_page_says_how_features_act_together():
     assert summary["fit"]["base_policy"] == model.base_policy_.tolist()
     text = Page(render(summary)).text
     assert "Features multiply" in text
-    assert "its log score was -0.61, that of sharing the decision -0.74" in text
+    assert "Both were tried: on hidden actions its log score was -0.61, the mixture's -0.74 (0 is perfect)." in text
     assert summary["fit"]["usual_policy"] == find_usual_policy(model).tolist()
     assert "With as much of every feature as there is on average" in text
     assert "Compared with none of it" in text
     assert "log odds" not in text.partition('"use strict"')[0]
+
+
+def test_the_page_says_in_what_the_runs_agree():
+    summary = summarise(make_model(combination="product"))
+    summary["diagnostics"] |= {"verdict": "agree", "is_growing": False, "n_chains": 4, "n_chains_with_weight": 4}
+    (row,) = [row for row in summary["diagnostics"]["quantities"] if row["name"] == "n_features"]
+    row["r_hat"], row["is_stuck"] = 1.01, False
+    same = "4 independent runs of the computation found the same features and predict alike"
+    assert say_chains(summary) == f"{same}."
+    row["r_hat"] = 1.65
+    assert say_chains(summary) == f"{same}; the number of small features still differs."
+    summary["diagnostics"]["n_chains_with_weight"] = 3
+    assert say_chains(summary).startswith("3 of 4 independent runs")
+    summary["diagnostics"]["is_growing"] = True
+    assert say_chains(summary).startswith("So far, 3 of 4 independent runs")
+
+
+def test_small_probabilities_are_told_in_words():
+    assert [format_probability(value) for value in (0.0, 1.51e-81, 0.0123, 0.99999, 1.0)] == [
+        "0", "below 0.001", "0.0123", "1", "1",
+    ]  # fmt: skip
+    summary = summarise(make_model(combination="product"))
+    summary["features"][0]["policy"][0] |= {"mean": 1e-82, "low": 0.0, "high": 1.51e-81}
+    summary["features"][0]["policy"][1] |= {"mean": 0.1, "low": 1e-90, "high": 0.25}
+    page = render(summary)
+    assert "e−" not in page.partition('<h2 id="explorer-title"')[0].partition('<section id="features"')[2]
+    assert '<span class="quiet">, below 0.001</span>' in page
+    assert '<span class="quiet">, below 0.001 to 0.25</span>' in page
+
+
+def test_labels_that_are_numbers_are_called_actions():
+    page = render(summarise(make_model(combination="product", labels=(3, 5, 7))))
+    assert re.search(r"it makes <b><bdi>action [357]</bdi></b>", page)
 
 
 def test_a_product_shows_the_policies_that_predict():

@@ -227,7 +227,7 @@ def test_a_row_says_what_is_done_and_why():
     assert text == (
         "action,p(brake),p(keep),features,familiarity,unfamiliar\n"
         "keep,0.250000,0.750000,2:0.62 1:0.38,0.999,false\n"
-        "brake,1.000000,0.000000,0:0.99,0.500,true\n"
+        "brake,1.000000,0.000000,0:1.00,0.500,true\n"
         "brake,0.500000,0.500000,,0.500,false\n"
     )
 
@@ -243,9 +243,8 @@ def test_numbers_are_rounded_as_python_does():
     lines = write_predictions(range(4), probabilities, substates, familiarity).splitlines()
     assert len(lines) == 20_001
     for n in range(0, 20_000, 97):
-        total = substates[n].sum() or 1.0
-        shares = sorted(((-value / total, k) for k, value in enumerate(substates[n])))
-        features = " ".join(f"{k}:{-share:.2f}" for share, k in shares if -share >= 0.01)
+        amounts = sorted((-value, k) for k, value in enumerate(substates[n]))
+        features = " ".join(f"{k}:{-amount:.2f}" for amount, k in amounts if -amount >= 0.01)
         expected = [str(probabilities[n].argmax()), *(f"{p:.6f}" for p in probabilities[n]), features]
         expected += [f"{familiarity[n]:.3f}", str(familiarity[n] < 0.5).lower()]
         assert lines[n + 1] == ",".join(expected)
@@ -263,7 +262,7 @@ def test_labels_come_back_from_the_file(tmp_path):
 
 def test_without_actions_there_are_features_only():
     text = write_predictions([], np.empty((2, 0)), [[1.0, 0.0], [0.2, 0.6]], [1.0, np.nan], feature_names=["A", "Bee"])
-    assert text == "features,familiarity,unfamiliar\nA:1.00,1.000,false\nBee:0.75 A:0.25,,true\n"
+    assert text == "features,familiarity,unfamiliar\nA:1.00,1.000,false\nBee:0.60 A:0.20,,true\n"
     assert write_predictions([0], [[1.0]], np.empty((1, 0)), [1.0]).endswith("0,1.000000,,1.000,false\n")
     assert write_predictions([0], np.empty((0, 1)), np.empty((0, 2)), []).count("\n") == 1
     with pytest.raises(ArgumentError, match="'two words' would not be one word"):

@@ -177,7 +177,7 @@ class PerActionFeaturesClassifier(PolicyLearner):
             if self.verbose:
                 print(f"features of {make_visible(classes[u])} ({np.sum(actions == u)} rows)", file=sys.stderr)
             group = GroupFeatures(**shared, unit=unit, action_weight=0.0, scale_columns=False, random_state=int(seed))
-            with warnings.catch_warnings():  # one sentence for all groups, below
+            with warnings.catch_warnings():  # `_warn` says one sentence for all groups
                 warnings.simplefilter("ignore", UserWarning)
                 estimators.append(group.fit(X[actions == u]))
         self._forget_fit(X.shape[1], given.columns)
@@ -187,14 +187,18 @@ class PerActionFeaturesClassifier(PolicyLearner):
         self.group_sizes_ = np.bincount(actions[actions >= 0], minlength=len(classes))
         self.n_components_ = sum(group.n_components_ for group in estimators)
         self.components_ = np.concatenate([group.components_ for group in estimators])
-        doubtful = [str(c) for c, group in zip(classes, estimators, strict=True) if not group.posterior_.chains_agree]
+        return self
+
+    def _warn(self) -> None:
+        """One sentence for the chains of all groups."""
+        groups = zip(self.classes_, self.estimators_, strict=True)
+        doubtful = [str(label) for label, group in groups if not group.posterior_.chains_agree]
         if doubtful:
             warn_user(
                 f"The chains of the features of {', '.join(doubtful)} disagree: raise n_burn_in and n_draws, or "
                 "n_chains, and fit again.",
                 ChainsDisagreeWarning,
             )
-        return self
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probability of each action.

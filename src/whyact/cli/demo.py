@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import whyact
 from whyact.cli.arguments import PICTURES, RandomState, check_output, out_option, say, user_errors, write_picture
-from whyact.errors import ChainsDisagreeWarning
+from whyact.errors import DoubtfulFitWarning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +46,7 @@ def demo(
         "",
     )
     with user_errors(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ChainsDisagreeWarning)  # the description says so
+        warnings.simplefilter("ignore", DoubtfulFitWarning)  # the description says so
         model = whyact.FeaturePolicyClassifier(**DEMO_OPTIONS, random_state=random_state, n_jobs=2, verbose=1)
         model.fit(X[~new], y[~new])
     say("", *describe(model, column_names=traffic.grid.column_names, n_entries=3).split("\n"), "")

@@ -23,6 +23,7 @@ from whyact.cli.arguments import (
     N_JOBS_HELP,
     PREDICTION_HELP,
     RANDOM_STATE_HELP,
+    SCALE_AUTO_HELP,
     SCALE_COLUMNS_HELP,
     SHAPE_HELP,
     Refusal,
@@ -162,11 +163,13 @@ TABLE = (
         "unit", str, "auto", "What observations are divided by; auto brings their root mean square to 1/4.", MODEL,
         to_number, metavar=NUMBER_OR_AUTO,
     ),
-    FitOption("scale_columns", str, "auto", SCALE_COLUMNS_HELP, MODEL, to_truth, metavar="auto|yes|no"),
+    FitOption(
+        "scale_columns", str, "auto", f"{SCALE_COLUMNS_HELP} {SCALE_AUTO_HELP}", MODEL, to_truth, metavar="auto|yes|no",
+    ),
     FitOption(
         "tolerance", str, "auto",
-        "Share of a column's range that need not be explained; auto: the largest that costs no predictions; free: "
-        "the noise is learned.", MODEL, to_number, metavar="NUMBER|auto|free",
+        "Share of a column's range that need not be explained; auto: in a table 5%, or 10% or 20% where "
+        "predictions surely stay as good; free: the noise is learned.", MODEL, to_number, metavar="NUMBER|auto|free",
     ),
     FitOption("n_levels", int, "100", "Number of values that a substate can take.", MODEL),
     FitOption(

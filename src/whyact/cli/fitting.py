@@ -25,7 +25,7 @@ from whyact.cli.arguments import (
     user_errors,
 )
 from whyact.cli.fit_options import DATA, OWN_DEFAULTS, TABLE, collect, with_table
-from whyact.errors import ChainsDisagreeWarning
+from whyact.errors import DoubtfulFitWarning
 from whyact.visible import make_visible
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def carry_out_run(folder: Path, n_jobs: int, quiet: bool, *, is_new: bool) -> No
     handler.setFormatter(VisibleFormatter())
     logging.getLogger("whyact").addHandler(handler)
     with run_errors(folder, is_new), user_errors(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ChainsDisagreeWarning)  # the description says so
+        warnings.simplefilter("ignore", DoubtfulFitWarning)  # the description says so
         model_path = find_model_path(folder)
         model = fit_in_folder(folder, is_new=is_new, n_jobs=n_jobs, verbose=int(not quiet))
     if not quiet:

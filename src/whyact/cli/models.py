@@ -63,9 +63,9 @@ def predict(
 ) -> None:
     """Predict the action for each row of a file of any length.
 
-    Each row gets the most probable action, the probability of every action (0 where it is not available), the features
-    that are present with their shares, how much of the observation the features explain (familiarity), and whether that
-    is too little to rely on the prediction (unfamiliar).
+    Each row gets the most probable action, the probability of every action (0 where it is not available), how much of
+    which features is in it (from 0 to 1, as `whyact explain` says), how much of the observation the features explain
+    (familiarity), and whether that is too little to rely on the prediction (unfamiliar).
     """
     if out != "-":
         check_output(Path(out), file, model)
@@ -118,7 +118,7 @@ def open_blocks(
 
 def find_columns(model: "FeaturePolicyClassifier") -> list[str]:
     """Names of the columns that a model was fitted to."""
-    from whyact.explanation.describe import find_names  # numpy comes in only when a command runs
+    from whyact.explanation.names import find_names  # numpy comes in only when a command runs
 
     return list(find_names(model))
 
@@ -343,30 +343,9 @@ def list_facts(path: Path, model: "FeaturePolicyClassifier", about: dict[str, An
         "chains": f"{posterior.n_chains}, each with {posterior.n_draws} draws from {about['n_done']} sweeps",
         "options": ", ".join(changed) or "defaults",
     }
-    if len(model.classes_):
-        facts["combination"] = say_combination(model)
     if hasattr(model, "available_"):
         facts["available"] = say_available(model)
     return facts
-
-
-def say_combination(model: "FeaturePolicyClassifier") -> str:
-    """How policies are combined, and why."""
-    from whyact.explanation.voices import is_learned  # numpy comes in only when a command runs
-
-    scores = getattr(model, "combination_scores_", None)
-    if scores is not None:
-        listed = ", ".join(f"{name} {score:.3f}" for name, score in scores.items())
-        verdict = "the better one" if scores[model.combination_] == max(scores.values()) else "not clearly worse"
-        reason = f"{verdict} at predicting hidden actions (log score: {listed})"
-    elif model.combination == "auto":
-        reason = "as published" if model.sampler != "exact" else "too few actions to choose by"
-    else:
-        reason = "as given"
-    text = f"{model.combination_}, {reason}"
-    if model.combination_ == "mixture":
-        text += f"; decisiveness {model.decisiveness_:.3g}{', learned' if is_learned(model) else ''}"
-    return text
 
 
 def say_available(model: "FeaturePolicyClassifier") -> str:

@@ -30,7 +30,7 @@ from whyact.comparison.inputs import (
 )
 from whyact.comparison.results import COMPARED, Comparison
 from whyact.comparison.scoring import calibration_error, corrected_interval, score
-from whyact.errors import ChainsDisagreeWarning
+from whyact.errors import ChainsDisagreeWarning, DoubtfulFitWarning
 from whyact.estimators.available import predict_available, takes_available
 from whyact.model import restrict
 from whyact.progress import open_bar
@@ -38,6 +38,7 @@ from whyact.progress import open_bar
 # Warnings of a fit that have words of their own in the notes; of others, the first sentence is quoted.
 TROUBLES = {
     ChainsDisagreeWarning.__name__: "the chains disagreed",
+    DoubtfulFitWarning.__name__: "something else spoke against the model",
     ConvergenceWarning.__name__: "an optimiser stopped before it converged",
 }
 

@@ -129,7 +129,9 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
         5
         """
         self._validate_params()
-        return self._fit(self._check_input(X, y), checkpoint, checkpoint_every, X, y)
+        self._fit(self._check_input(X, y), checkpoint, checkpoint_every, X, y)
+        self._warn()
+        return self
 
     def _check_input(self, X: ArrayLike, y: ArrayLike | None, available: Any = None) -> CheckedInput:
         """Demonstrations, checked."""
@@ -177,7 +179,6 @@ class PolicyLearner(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # ty
             weight_scores=problem.weight_scores,
         )
         self._set_result(self._complete(result))
-        self._warn()
         return self
 
     def _warn(self) -> None:

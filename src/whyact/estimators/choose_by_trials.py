@@ -100,7 +100,7 @@ def choose_by_trials(
         return nothing
     n_trials = int(np.clip(np.ceil(ENOUGH_HIDDEN * N_PARTS / counts.sum()), 2, N_PARTS))
     most = n_trials * max(len(tolerances), 1)
-    text = "mixture or product?" if not tolerances else "what need not be explained?"
+    text = say_what_is_tried(len(combinations) > 1, len(tolerances) > 1)
     with open_bar(estimator.verbose, most, "trials", text) as show:
         n_done = 0
 
@@ -128,6 +128,13 @@ def choose_by_trials(
         trials, chosen = choose_tolerance(first, try_out, combination, tolerances, reach)
         show(most, text)  # tolerances that nobody needs to try any more
     return Choice(combination, scores, chosen * width, trials)
+
+
+def say_what_is_tried(tries_combinations: bool, tries_tolerances: bool) -> str:
+    """What the trials are about, for the progress bar."""
+    if not tries_combinations:
+        return "trying tolerances"
+    return "trying mixture, product and tolerances" if tries_tolerances else "trying mixture and product"
 
 
 def summarise(scored: list[tuple[np.ndarray, float]]) -> Outcome:

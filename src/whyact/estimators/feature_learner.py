@@ -187,7 +187,8 @@ class FeatureLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PolicyLe
     def familiarity(self, X: ArrayLike) -> np.ndarray:
         """How much of each observation the features explain, noise aside: 1 all, 0 nothing.
 
-        A row near 0 is unlike every demonstration, or holds nothing at all, and its `predict_proba` is near uniform.
+        A row near 0 is unlike every demonstration, or holds nothing at all, and its `predict_proba` means little: in a
+        mixture it is near uniform, in a product it may be sure nevertheless.
         What exceeds the noise in the residual counts as a feature never seen, whose policy nobody knows.
 
         Parameters

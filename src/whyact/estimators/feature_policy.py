@@ -1,6 +1,5 @@
 """The paper's model as a scikit-learn classifier and transformer."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -14,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from whyact.cut_decisiveness import N_DRAWS
-from whyact.errors import ChainsDisagreeWarning
+from whyact.errors import ChainsDisagreeWarning, DoubtfulFitWarning, warn_user
 from whyact.estimators.base import CHAIN_CONSTRAINTS
 from whyact.estimators.callbacks import with_callbacks
 from whyact.estimators.choose_by_trials import Choice, choose_by_trials
@@ -25,6 +24,7 @@ from whyact.estimators.tolerance_curve import MOST_ROWS, count_features_over_tol
 from whyact.explanation.describe import describe
 from whyact.explanation.plateau import ToleranceCurve
 from whyact.explanation.rows import explain_rows
+from whyact.explanation.suitability import find_doubts, say_briefly
 from whyact.explanation.text import Explanations
 from whyact.fit_result import FitResult
 from whyact.model import (
@@ -68,8 +68,10 @@ class FeaturePolicyClassifier(FeatureLearner):
     """Learn why a teacher acts: latent features, how much of each is in every observation, one policy per feature.
 
     Observations are sums of positive, sparse features, z_n = s_n F + noise, and every feature present speaks for
-    actions: P(u_n) is proportional to sum_k s_nk phi_k(u_n). The number of features, the features, the substates s_n
-    and the policies phi_k are inferred together by Gibbs sampling (Hahn & Zoubir, 2017).
+    actions, or against them. In the paper's mixture, P(u_n) is proportional to sum_k s_nk phi_k(u_n); in a product, to
+    phi_0(u_n) prod_k phi_k(u_n)^(s_nk). By default the one that predicts better is taken (see `combination`). The
+    number of features, the features, the substates s_n and the policies phi_k are inferred together by Gibbs sampling
+    (Hahn & Zoubir, 2017).
 
     Parameters
     ----------
@@ -98,7 +100,8 @@ class FeaturePolicyClassifier(FeatureLearner):
         How often each action counts (omega); "dimensions" is the paper's D, for high-dimensional observations. 0
         learns the features from the observations alone. "auto": 1 or 10, see `observation_weight`.
     observation_weight : float or "auto", default=1.0
-        Power of the observations' likelihood (zeta). Lower it for real data whose residuals are not white noise.
+        Power of the observations' likelihood (zeta). Lower it where neighbouring rows are not independent; what need
+        not be explained is what `tolerance` says.
         "auto": 1, 0.3, 0.1 or 0.03, whichever best predicts the actions of blocks of rows (every fourth of 24) that
         short chains did not learn from; this takes a few more fits. Keep the rows in chronological order to keep it
         honest.
@@ -190,7 +193,9 @@ class FeaturePolicyClassifier(FeatureLearner):
         How many these are. `posterior_.n_features_probabilities` has P(K) of the draws, which mostly have some more.
     policies_ : ndarray (K, U)
         What each feature makes the teacher do where it is alone and full: its policy to the power of the decisiveness,
-        or times the base policy; columns as `classes_`.
+        or times the base policy; columns as `classes_`. Of a product, these are the policies that predictions use;
+        `posterior_.consensus().policies` are those that were sampled, and `print`, the report and `explain` tell what a
+        feature does where the others are as usual, or as they are in the row.
     substates_ : ndarray (N, K)
         How much of each feature is in each demonstration.
     observations_ : ndarray (N, D)
@@ -399,13 +404,22 @@ class FeaturePolicyClassifier(FeatureLearner):
         self._validate_params()
         if self.n_components is not None and self.max_features is not None:
             raise ValueError("n_components fixes the number of features, so max_features must be None.")
-        return self._fit(self._check_input(X, y, available), checkpoint, checkpoint_every, X, y)
+        self._fit(self._check_input(X, y, available), checkpoint, checkpoint_every, X, y)
+        self._warn()
+        return self
 
     def _fit_quietly(self, given: CheckedInput) -> Self:
-        """Learn from checked input without a word, for trials."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ChainsDisagreeWarning)
-            return self._fit(given, None, 0.0)
+        """Learn from checked input without a word about what it comes to, for trials."""
+        return self._fit(given, None, 0.0)
+
+    def _warn(self) -> None:
+        """Name what speaks against the fit."""
+        doubts = find_doubts(self)
+        if not self.posterior_.can_compare_chains:
+            doubts = doubts[1:]  # whoever asks for a single chain knows that there is nothing to compare
+        if doubts:
+            category = DoubtfulFitWarning if self.posterior_.chains_agree else ChainsDisagreeWarning
+            warn_user(say_briefly(doubts), category)
 
     def _make_problem(self, observations: np.ndarray, given: CheckedInput, scaling: Scaling) -> Problem:
         starts_from_rows = find_start(self.start, observations.shape[1]) == "rows"

@@ -70,7 +70,7 @@ def count_features_over_tolerance(
         for count in run_chains(model, given, wanted):
             counts.append(count)
             show(len(counts), f"{count.n_features:.0f} features at {count.tolerance:.2g}")
-    return ToleranceCurve(tuple(counts), count_own(model), len(given.actions))
+    return ToleranceCurve(tuple(counts), count_own(model), len(given.actions), model.n_components is not None)
 
 
 def check_tolerances(model: Any, tolerances: Sequence[float] | None) -> list[float]:
@@ -101,9 +101,10 @@ def make_short(model: Any, tolerance: float) -> Any:
     held = replace(scaling, noise=tolerance * scaling.find_width(model.observations_))
     return clone(model).set_params(
         # the plain mixture, because features hardly depend on how policies are combined, and it is the quickest
-        combination="mixture", decisiveness=1.0, sampler="exact", priors=model._find_priors(held), unit=model.unit_,
-        observation_weight=model.observation_weight_, action_weight=model.action_weight_, scale_columns=False,
-        tolerance=None, n_jobs=None, random_state=0, verbose=0, warm_start=False, **LENGTH,
+        combination="mixture", decisiveness=1.0, sampler="exact", n_components=None,
+        priors=model._find_priors(held), unit=model.unit_, observation_weight=model.observation_weight_,
+        action_weight=model.action_weight_, scale_columns=False, tolerance=None, n_jobs=None, random_state=0,
+        verbose=0, warm_start=False, **LENGTH,
     )  # fmt: skip
 
 
@@ -119,8 +120,9 @@ def count_own(model: Any) -> ToleranceCount:
 
 
 def gather_known(model: Any) -> ToleranceCurve:
-    """What the trials of the fit have found already; without trials there are no counts."""
-    trials = getattr(model, "tolerance_trials_", ())
+    """What the trials of the fit have found already: no counts without trials, or if the number was given."""
+    is_given = model.n_components is not None
+    trials = () if is_given else getattr(model, "tolerance_trials_", ())
     counts = tuple(ToleranceCount(trial.tolerance, trial.n_features) for trial in trials)
     # each trial has hidden actions, not rows
-    return ToleranceCurve(counts, count_own(model), min(len(model.observations_), MOST_ROWS_OF_TRIALS))
+    return ToleranceCurve(counts, count_own(model), min(len(model.observations_), MOST_ROWS_OF_TRIALS), is_given)

@@ -2,10 +2,12 @@
 
 What a model knows about the actions is how far its predictions for the demonstrations are from their mean, in nats: the
 mean divergence of each from it. Features are left out one by one, always the one whose loss is least, and the policies
-of those that stay are fitted to the predictions of all (a projection, as in Piironen & Vehtari, 2017). The fewest that
-lose at most a twentieth of what is known are the ones that matter.
+of those that stay are fitted to the predictions of all (a projection, as in Piironen & Vehtari, 2017): the log odds of
+a product, the votes of a mixture. The fewest that lose at most a twentieth of what is known are the ones that matter.
+`docs/sampler.md` says what this cannot tell.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +21,8 @@ from whyact.model import action_probabilities, restrict, restrict_log_odds
 LARGEST_LOSS = 0.05  # of what is known about the actions
 N_ROWS = 400  # demonstrations to judge by
 SMALLEST = 1e-12  # probability
-RIDGE = 1e-4  # keeps the log odds of a projection finite, per row
+SMALLEST_VOTE = 1e-6
+RIDGE = 1e-4  # keeps what a projection fits finite
 
 
 class WhatMatters(NamedTuple):
@@ -93,27 +96,66 @@ class Speakers:
         return np.exp(self._normalise(self.base + amounts @ self.votes))
 
     def project(self, kept: np.ndarray, reference: np.ndarray) -> float:
-        """What is lost with these features (indices), if those of a product fit their policies to all predictions."""
-        if not self.is_product:
-            return find_divergence(reference, self.combine(np.isin(np.arange(len(self.votes)), kept)))
+        """What is lost with these features (indices), if their policies are fitted to the predictions of all."""
+        fit = self._fit_log_odds if self.is_product else self._fit_votes
+        return find_divergence(reference, fit(kept, reference))
+
+    def _fit_log_odds(self, kept: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Probabilities (N, U) of a product whose log odds, and those of its base, are fitted to a reference."""
         columns = np.column_stack([np.ones(len(self.amounts)), self.amounts[:, kept]])
-        shape = (columns.shape[1], self.votes.shape[1])
-        n_rows = len(columns)
-
-        def lose(flat: np.ndarray) -> tuple[float, np.ndarray]:
-            log_odds = flat.reshape(shape)
-            logs = self._normalise(columns @ log_odds)
-            loss = -np.sum(reference * np.where(reference > 0, logs, 0.0)) / n_rows
-            slope = columns.T @ (np.exp(logs) - reference) / n_rows
-            return loss + 0.5 * RIDGE * flat @ flat / n_rows, (slope + RIDGE * log_odds / n_rows).ravel()
-
         start = np.vstack([self.base + (self.amounts.mean(axis=0) @ self.votes), self.votes[kept]])
         start[0] -= self.amounts[:, kept].mean(axis=0) @ self.votes[kept]
-        found = minimize(lose, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 200})
-        return find_divergence(reference, np.exp(self._normalise(columns @ found.x.reshape(shape))))
+
+        def find_slope(log_odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            logs = self._normalise(columns @ log_odds)
+            return logs, columns.T @ (np.exp(logs) - reference)
+
+        return minimise_divergence(find_slope, start, np.zeros_like(start), reference)
+
+    def _fit_votes(self, kept: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Probabilities (N, U) of a mixture whose votes, which stay positive, are fitted to a reference.
+
+        Where none of these features is present, a mixture says nothing, whatever its votes are.
+        """
+        amounts = self.amounts[:, kept]
+        speaks = amounts.sum(axis=1, keepdims=True) > 0
+        start = np.log(np.maximum(self.votes[kept], SMALLEST_VOTE))
+
+        def find_slope(log_votes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            votes = np.exp(log_votes)
+            sums = np.where(speaks, amounts @ votes, 1.0)
+            logs = self._normalise(self.decisiveness * np.log(sums))
+            per_vote = np.where(speaks, self.decisiveness * (np.exp(logs) - reference) / sums, 0.0)
+            return logs, votes * (amounts.T @ per_vote)
+
+        return minimise_divergence(find_slope, start, start, reference)
 
     def _normalise(self, tallies: np.ndarray) -> np.ndarray:
+        """Log probabilities (N, U)."""
         return log_softmax(restrict_log_odds(tallies, self.available), axis=1)
+
+
+def minimise_divergence(
+    find_slope: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    start: np.ndarray,
+    centre: np.ndarray,
+    reference: np.ndarray,
+) -> np.ndarray:
+    """The probabilities (N, U) that are nearest to a reference, over the parameters that `find_slope` takes.
+
+    For parameters of the shape of `start` it returns log probabilities, and the slope of the sum of divergences over
+    rows. A weak pull to `centre` keeps the parameters finite.
+    """
+    n_rows = len(reference)
+
+    def lose(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        logs, slope = find_slope(flat.reshape(start.shape))
+        away = flat - centre.ravel()
+        loss = -np.sum(reference * np.where(reference > 0, logs, 0.0)) / n_rows
+        return loss + 0.5 * RIDGE * away @ away / n_rows, (slope.ravel() + RIDGE * away) / n_rows
+
+    found = minimize(lose, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 200})
+    return np.exp(find_slope(found.x.reshape(start.shape))[0])
 
 
 def leave_out(speakers: Speakers, reference: np.ndarray) -> np.ndarray:

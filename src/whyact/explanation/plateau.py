@@ -7,6 +7,8 @@ the same while the tolerance doubles is a finding about the data; one that chang
 from itertools import combinations
 from typing import NamedTuple
 
+from whyact.errors import say_options
+
 WIDE = 2.0  # how many times the smallest tolerance of a plateau its largest one is, at least
 FEWEST = 3  # tolerances of a plateau
 FEWEST_TO_DIFFER = 3  # features, so that one more or less is about the same number
@@ -41,6 +43,8 @@ class ToleranceCurve(NamedTuple):
         Of the fitted model, with the noise that it has if that was not held.
     n_rows : int
         How many demonstrations the short chains learned from.
+    is_given : bool, default=False
+        Whether the number of features of the fitted model was given, not found.
 
     Examples
     --------
@@ -58,20 +62,28 @@ class ToleranceCurve(NamedTuple):
           0.2  3
           0.3  1
     Between tolerances of 0.05 and 0.15 there are 5 to 6 features: the number hardly depends on the tolerance there.
+    >>> print(curve._replace(own=ToleranceCount(0.03, 8)).sentence.partition("there. ")[2].partition(". ")[0])
+    This model, at 0.03, is below that range: it has 8 features (9 in a short trial)
     """
 
     counts: tuple[ToleranceCount, ...]
     own: ToleranceCount
     n_rows: int
+    is_given: bool = False
 
     @property
     def plateau(self) -> Plateau | None:
         """The widest one; None if the number of features does not settle."""
         return find_plateau(self.counts)
 
+    @property
+    def sentence(self) -> str:
+        """Where the number of features settles, and where the fitted model is; nothing if too little was tried."""
+        return " ".join(filter(None, [say_plateau(self.counts), say_own(self)]))
+
     def __str__(self) -> str:
         rows = [f"{count.tolerance:9.3g}  {count.n_features:.0f}" for count in self.counts]
-        return "\n".join(["tolerance  features", *rows, say_plateau(self.counts)])
+        return "\n".join(["tolerance  features", *rows, self.sentence])
 
 
 def find_plateau(counts: tuple[ToleranceCount, ...]) -> Plateau | None:
@@ -112,6 +124,29 @@ def say_plateau(counts: tuple[ToleranceCount, ...]) -> str:
     return (
         f"Between tolerances of {low:.2g} and {high:.2g} there are {least} to {most} features: the number hardly "
         "depends on the tolerance there."
+    )
+
+
+def say_own(curve: ToleranceCurve) -> str:
+    """Why the fitted model has another number of features than the plateau; nothing if it has not."""
+    plateau, own = curve.plateau, curve.own
+    if plateau is None or plateau.least <= own.n_features <= plateau.most:
+        return ""
+    if curve.is_given:
+        return f"This model has {own.n_features:.0f} because that number was given."
+    has = f"it has {own.n_features:.0f} feature{'s' * (own.n_features != 1)}"
+    # a little slack, because tolerances are rounded
+    if 0.99 * plateau.low <= own.tolerance <= 1.01 * plateau.high:
+        return (
+            f"This model is in that range, but {has}: trials are short, and learn from {curve.n_rows} demonstrations."
+        )
+    where, nearest = ("below", plateau.low) if own.tolerance < plateau.low else ("above", plateau.high)
+    tried = next((count for count in curve.counts if abs(count.tolerance - own.tolerance) < 0.01 * own.tolerance), None)
+    if tried is not None and round(tried.n_features) != own.n_features:
+        has += f" ({tried.n_features:.0f} in a short trial)"
+    return (
+        f"This model, at {own.tolerance:.2g}, is {where} that range: {has}. "
+        f"{say_options(tolerance=nearest)} would put it there."
     )
 
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from whyact.explanation.counterfactual import Counterfactual, find_counterfactual
-from whyact.explanation.describe import name_columns, name_strongest
+from whyact.explanation.describe import name_strongest
+from whyact.explanation.names import name_columns
 from whyact.explanation.terms import (
     LOG_ODDS,
     PROBABILITY,

@@ -1,22 +1,35 @@
 """Does the model suit the data? What a user should know before believing a fit, each in a sentence with the remedy.
 
-The same sentences are at the end of `print(model)`, `whyact fit` and `whyact info`, and on top of the report.
+The same sentences are at the end of `print(model)`, `whyact fit` and `whyact info`, and on top of the report; the
+warning at the end of a fit in Python names them.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from whyact.cut_policies import spread_out
 from whyact.errors import say_options
 from whyact.explanation.matter import N_ROWS, find_what_matters
+from whyact.explanation.names import find_names
 from whyact.explanation.residuals import LARGEST_CORRELATION, Residual, examine_residual, say_residual
+from whyact.intervals import format_scores
 from whyact.model import restrict
-from whyact.scaling import MANY_COLUMNS, TOLERANCES, USUAL_TOLERANCE
+from whyact.scaling import TOLERANCES, USUAL_TOLERANCE
+from whyact.visible import make_visible
 
-NEXT_TO_NOTHING = 0.01  # noise below this share of the widest column's range: features copy columns
+NEXT_TO_NOTHING = 0.01  # noise below this share of a typical column's range: features copy columns
+FAR_WIDER = 10.0  # times the range of a typical column
 LEAST_TO_HALVE = 0.02  # a tolerance below this leaves little to find by half of it
 WEIGHT_OF_NEIGHBOURS = 0.3  # an observation weight to try where neighbouring rows are not independent
+NOT_PREDICTED = "actions are predicted no better than without looking"
+
+
+class Doubt(NamedTuple):
+    """Something that speaks against a fitted model."""
+
+    what: str  # in a few words
+    sentence: str  # in one or two sentences, with what helps
 
 
 def list_doubts(model: Any) -> list[str]:
@@ -42,8 +55,37 @@ def list_doubts(model: Any) -> list[str]:
     >>> len(doubts), doubts[0].split(":")[0]
     (1, 'With a single chain, convergence cannot be checked; run at least two')
     """
-    doubts = (doubt_chains, doubt_number, doubt_noise, doubt_predictions, doubt_residual)
-    return [told for doubt in doubts if (told := doubt(model))]
+    return [doubt.sentence for doubt in find_doubts(model)]
+
+
+def find_doubts(model: Any) -> list[Doubt]:
+    """What speaks against a fitted model, the gravest first."""
+    doubts = (
+        ("the chains disagree", doubt_chains),
+        ("there are more features than columns", doubt_number),
+        ("the noise does not suit the columns", doubt_noise),
+        (NOT_PREDICTED, doubt_predictions),
+        ("what is left over is not only noise", doubt_residual),
+    )
+    found = [Doubt(what, told) for what, doubt in doubts if (told := doubt(model))]
+    if found and found[0].what == "the chains disagree":
+        found[0] = found[0]._replace(what=name_doubt_of_chains(model.posterior_))
+    return found
+
+
+def name_doubt_of_chains(posterior: Any) -> str:
+    """What `doubt_chains` is about, in a few words."""
+    if not posterior.can_compare_chains:
+        return "whether the chains agree is not known"
+    told = [] if posterior.chains_agree else ["the chains disagree"]
+    if posterior.growth() is not None:
+        told.append("the number of features is still growing")
+    return ", and ".join(told)
+
+
+def say_briefly(doubts: list[Doubt]) -> str:
+    """All doubts in one sentence, and where to read more."""
+    return f"Before you rely on this model: {'; '.join(doubt.what for doubt in doubts)}. print(model) says what helps."
 
 
 def doubt_chains(model: Any) -> str:
@@ -59,6 +101,11 @@ def doubt_number(model: Any) -> str:
     n_columns = model.observations_.shape[1]
     if model.n_components_ <= n_columns:
         return ""
+    if model.n_components is not None:
+        return (
+            f"n_components={model.n_components} asks for more features than there are columns ({n_columns}), so some "
+            "copy columns. Without n_components, their number is inferred."
+        )
     return (
         f"There are more features ({model.n_components_}) than columns ({n_columns}), so they copy columns more than "
         f"they summarise them. {advise_fewer(model)}"
@@ -69,31 +116,40 @@ def advise_fewer(model: Any) -> str:
     """How to get fewer features, and what it costs, if that was tried."""
     tolerance = find_tolerance(model)
     larger = next((other for other in TOLERANCES if other > 1.01 * tolerance), None)
-    if larger is None:
+    own, other = find_trial(model), find_trial(model, larger)
+    is_no_help = own is not None and other is not None and round(other.n_features) >= round(own.n_features)
+    if larger is None or is_no_help:
         n_columns = model.observations_.shape[1]
         return f"Allow no more than columns: {say_remedy(model, max_features=n_columns)}."
     advice = f"A larger tolerance leaves fewer: {say_remedy(model, tolerance=larger)}"
-    trials = {trial.tolerance: trial for trial in getattr(model, "tolerance_trials_", ())}
-    own, other = find_trial(model), trials.get(larger)
     if own is None or other is None:
         return f"{advice}."
+    scores = format_scores(other.log_score, own.log_score)
     return (
         f"{advice}; in trials about {other.n_features:.0f} instead of {own.n_features:.0f}, with a log score of hidden "
-        f"actions of {other.log_score:.2f} instead of {own.log_score:.2f}."
+        f"actions of {scores[0]} instead of {scores[1]}."
     )
 
 
 def doubt_noise(model: Any) -> str:
-    """Free noise that is next to nothing."""
+    """Free noise that is next to nothing, or that only suits the widest column."""
     if getattr(model, "tolerance_", None) is not None:
         return ""
     noise = float(np.sqrt(model.noise_variance_))
-    widest = float(np.max(np.nanmax(model.observations_, axis=0) - np.nanmin(model.observations_, axis=0)))
-    if noise >= NEXT_TO_NOTHING * widest:
+    ranges = np.nanmax(model.observations_, axis=0) - np.nanmin(model.observations_, axis=0)
+    widest, typical = float(ranges.max()), float(np.median(ranges[ranges > 0])) if np.any(ranges > 0) else 0.0
+    if noise < NEXT_TO_NOTHING * typical:
+        return (
+            f"The noise is next to nothing ({noise:.2g}; a typical column has a range of {typical:.2g}): the features "
+            f"fit the data down to their last digit. Set a tolerance: {say_remedy(model, tolerance=USUAL_TOLERANCE)}."
+        )
+    if widest < FAR_WIDER * typical or noise >= NEXT_TO_NOTHING * widest:
         return ""
+    name = make_visible(find_names(model)[int(np.argmax(ranges))])
     return (
-        f"The noise is next to nothing ({noise:.2g} of a range of {widest:.2g}): the features fit the data down to "
-        f"their last digit. Set a tolerance: {say_remedy(model, tolerance=USUAL_TOLERANCE)}."
+        f"Column {name} is far wider than the others (its range is {widest:.2g}, that of a typical one {typical:.2g}), "
+        f"but the noise ({noise:.2g}) is the same for all, so features mainly explain the wide ones. Scale the "
+        f"columns: {say_remedy(model, scale_columns=True)}."
     )
 
 
@@ -107,9 +163,10 @@ def doubt_predictions(model: Any) -> str:
         usual = score_of_base_rates(model)
         if score > usual:
             return ""
+        own, others = format_scores(score, usual)
         return (
-            f"Hidden actions were predicted no better than by how often each one occurs (log score {score:.2f}, by "
-            f"frequency {usual:.2f}): the columns may not tell what the teacher decides by. {remedy}"
+            f"Hidden actions were predicted no better than by how often each one occurs (log score {own}, by frequency "
+            f"{others}): the columns may not tell what the teacher decides by. {remedy}"
         )
     if is_better_than_most_frequent(model):
         return ""
@@ -131,10 +188,11 @@ def find_score_of_hidden(model: Any) -> float | None:
     return float(max(weights.values())) if weights else None
 
 
-def find_trial(model: Any) -> Any:
-    """The trial of the tolerance that was taken; None if there is none."""
+def find_trial(model: Any, tolerance: float | None = None) -> Any:
+    """The trial of a tolerance, or of the one that was taken; None if there is none."""
+    wanted = tolerance or getattr(model, "tolerance_", None) or 0.0
     trials = getattr(model, "tolerance_trials_", ())
-    return next((trial for trial in trials if np.isclose(trial.tolerance, model.tolerance_)), None)
+    return next((trial for trial in trials if np.isclose(trial.tolerance, wanted)), None)
 
 
 def is_better_than_most_frequent(model: Any) -> bool:
@@ -166,6 +224,8 @@ def doubt_residual(model: Any) -> str:
 def advise_residual(model: Any, residual: Residual) -> str:
     """What may find more structure, or take it less for evidence."""
     if residual.has_common_columns:
+        if model.n_components is not None:
+            return "Without n_components, their number is inferred."
         if model.max_features is not None and model.posterior_.modal_n_features >= model.max_features:
             return f"Allow more of them: {say_remedy(model, max_features=2 * model.max_features)}."
         tolerance = getattr(model, "tolerance_", None)
@@ -183,7 +243,7 @@ def advise_residual(model: Any, residual: Residual) -> str:
 
 def say_remedy(model: Any, **values: float | str) -> str:
     """The parameters to set; the published algorithm has few, so they need the exact one."""
-    if model.sampler != "exact" and not {"feature_values", "observation_weight"} & set(values):
+    if model.sampler != "exact" and not {"feature_values", "observation_weight", "scale_columns"} & set(values):
         values = {"sampler": "exact", **values}
     return say_options(**values)
 
@@ -204,57 +264,22 @@ def score_of_base_rates(model: Any) -> float:
     return float(np.log(shares[np.arange(len(known)), actions]).mean())
 
 
-def say_tolerance(model: Any) -> list[str]:
-    """What need not be explained, why, and how many features other tolerances leave."""
-    tolerance = getattr(model, "tolerance_", None)
-    if tolerance is None:
-        return []
-    trials = getattr(model, "tolerance_trials_", None)
-    if not trials:
-        return [f"Up to {tolerance:.2g} of a column's range need not be explained (tolerance)."]
-    told = ", ".join(f"{trial.tolerance:.2g}: {trial.n_features:.0f} ({trial.log_score:.2f})" for trial in trials)
-    return [
-        f"Up to {tolerance:.2g} of a column's range need not be explained: the largest tolerance that surely cost "
-        f"no predictions in trials (features, and log score of hidden actions, by tolerance: {told})."
-    ]
-
-
-def say_what_matters(model: Any) -> list[str]:
-    """How many features carry nearly all that the model knows about the actions."""
+def say_what_matters(model: Any, doubts: list[Doubt]) -> str:
+    """How many features are enough to predict; nothing if it takes all of them, or if the model does not predict."""
+    if any(doubt.what == NOT_PREDICTED for doubt in doubts):
+        return ""
     matters = find_what_matters(model)
     if matters is None or len(matters.features) == model.n_components_:
-        return []
-    listed = ", ".join(map(str, np.sort(matters.features)))
-    count = len(matters.features)
-    which = f"features {listed}" if count > 1 else f"feature {listed}"
-    return [
-        f"{count} of them carr{'y' if count > 1 else 'ies'} {matters.share:.0%} of what they tell about the actions: "
-        f"{which}."
-    ]
+        return ""
+    names = [str(k) for k in np.sort(matters.features)]
+    if len(names) == 1:
+        which = f"Feature {names[0]} alone predicts"
+    else:
+        which = f"Features {', '.join(names[:-1])} and {names[-1]} predict"
+    return f"{which} almost as well as all {model.n_components_} ({matters.share:.0%} of what they tell)."
 
 
-# --- what was left to whyact to choose ----------------------------------------------------------------------
-
-
-def list_choices(model: Any) -> dict[str, str]:
-    """What "auto" chose, in a few words, by parameter; those that "auto" leaves as in the paper are not listed."""
-    choices = {}
-    if model.scale_columns == "auto" and hasattr(model, "column_range_"):
-        choices["scale_columns"] = "each column is scaled to its range"
-    if model.tolerance == "auto" and model.tolerance_ is not None:
-        choices["tolerance"] = f"{model.tolerance_:.2g} of a column's range need not be explained"
-    if model.start == "auto" and model.sampler == "exact" and model.n_features_in_ >= MANY_COLUMNS:
-        choices["start"] = "chains start from rows, as there are hundreds of columns"
-    for name, what in (("observation_weight", "observations"), ("action_weight", "actions")):
-        if getattr(model, name) == "auto":
-            choices[name] = f"{what} count {getattr(model, f'{name}_'):g} times"
-    if model.combination == "auto" and len(model.classes_):
-        ways = {"product": "policies are multiplied (product)", "mixture": "policies are mixed (mixture)"}
-        choices["combination"] = ways[model.combination_]
-    return choices
-
-
-def say_choices(model: Any, but: tuple[str, ...] = ()) -> list[str]:
-    """What "auto" chose, in one sentence; `but`: parameters that are told elsewhere."""
-    told = [words for name, words in list_choices(model).items() if name not in but]
-    return [f"Chosen automatically: {'; '.join(told)}."] if told else []
+def say_what_is_left(model: Any) -> str:
+    """That what no feature explains looks like noise, as it should; if it does not, that is a doubt."""
+    residual = examine_residual(model)
+    return say_residual(residual) if residual is not None and residual.looks_like_noise else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from whyact.explanation.counterfactual import Counterfactual
+from whyact.explanation.names import name_label
 from whyact.explanation.terms import LOG_ODDS, PROBABILITY
 from whyact.intervals import Interval
 from whyact.prediction import FAMILIAR
@@ -232,16 +233,16 @@ def make_names_visible(one: Explanation) -> Explanation:
     words, found = one.vocabulary, one.counterfactual
     return replace(
         one,
-        action=make_visible(one.action),
+        action=name_label(one.action),
         nearest=tuple(
-            near if near.action is None else near._replace(action=make_visible(near.action)) for near in one.nearest
+            near if near.action is None else near._replace(action=name_label(near.action)) for near in one.nearest
         ),
         counterfactual=None
         if found is None
-        else found._replace(before=make_visible(found.before), action=make_visible(found.action)),
+        else found._replace(before=name_label(found.before), action=name_label(found.action)),
         vocabulary=replace(
             words,
-            classes=np.array([make_visible(label) for label in words.classes], dtype=object),
+            classes=np.array([name_label(label) for label in words.classes], dtype=object),
             columns=[make_visible(name) for name in words.columns],
         ),
     )
@@ -333,7 +334,7 @@ def say_presence(substate: float, presence: float) -> str:
 
 def name_sources(one: Explanation) -> list[str]:
     """What terms can come from."""
-    last = "what the teacher does anyway" if one.scale == LOG_ODDS else "the unfamiliar part"
+    last = "the teacher without any feature" if one.scale == LOG_ODDS else "the unfamiliar part"
     return [*(f"feature {k}" for k in range(len(one.substates))), "other features", last]
 
 
@@ -412,16 +413,47 @@ def say_factor(factor: float) -> str:
 
 
 def say_effect(one: Explanation, k: int) -> str:
-    """What a source does to the action, and to the one that it moves most the other way."""
+    """What a source does to the action, and to its rival in this row."""
     assert one.times is not None
-    best = int(np.argmax(one.probabilities.value))
-    factors = np.where(one.available, one.times.value[k], 1.0)
-    told = [f"{one.action} {say_times(one.times, k, best, with_interval=True)}"]
-    other = int(np.argmin(factors) if factors[best] >= 1 else np.argmax(factors))
-    if other != best and abs(math.log(factors[other])) >= math.log(WORTH_TIMES):
-        told.append(f"{one.vocabulary.classes[other]} {say_times(one.times, k, other)}")
-    name = one.vocabulary.features[k] if k < len(one.substates) else name_sources(one)[k]
-    return f"{name} {'make' if k == len(one.substates) else 'makes'} {' and '.join(told)}"
+    n_features = len(one.substates)
+    best, rival = int(np.argmax(one.probabilities.value)), find_rival(one, k)
+    on_action = "" if is_about_one(one.times.value[k, best]) else say_times(one.times, k, best, with_interval=True)
+    on_rival = ""
+    if rival is not None and not is_about_one(one.times.value[k, rival]):
+        on_rival = f"{one.vocabulary.classes[rival]} {say_times(one.times, k, rival)}"
+    if k > n_features:
+        return say_base(one, f"{one.action} {on_action}" if on_action else "", on_rival)
+    name = one.vocabulary.features[k] if k < n_features else name_sources(one)[k]
+    makes, changes = ("makes", "changes") if k < n_features else ("make", "change")
+    if on_action:
+        return f"{name} {makes} {one.action} {on_action}" + f" and {on_rival}" * bool(on_rival)
+    return f"{name} hardly {changes} {one.action}" + f", but {makes} {on_rival}" * bool(on_rival)
+
+
+def say_base(one: Explanation, *effects: str) -> str:
+    """What the base policy favours, and what that does."""
+    favourite = one.vocabulary.classes[int(np.nanargmax(one.terms.value[-1]))]
+    told = ", ".join(filter(None, effects))
+    return f"without any feature the teacher would favour {favourite}" + f": {told}" * bool(told)
+
+
+def is_about_one(times: float) -> bool:
+    """Whether a factor is not worth telling."""
+    return abs(math.log(times)) < math.log(WORTH_TIMES) if times > 0 else False
+
+
+def find_rival(one: Explanation, k: int) -> int | None:
+    """The action that competes with the most probable one, with or without a source; None if no other is available.
+
+    An action that moves more, but is improbable either way, is no rival.
+    """
+    assert one.times is not None
+    probabilities, times = one.probabilities.value, one.times.value[k]
+    rivals = one.available & (np.arange(len(probabilities)) != np.argmax(probabilities))
+    if not rivals.any():
+        return None
+    without = np.divide(probabilities, times, out=np.zeros_like(probabilities), where=rivals & (times > 0))
+    return int(np.argmax(np.where(rivals, np.maximum(probabilities, without), -1.0)))
 
 
 def say_effects(one: Explanation) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
-from whyact.explanation.describe import find_names
+from whyact.explanation.names import find_names
 from whyact.report.plain import to_names
 
 KINDS = ("bars", "image", "curve")

@@ -14,6 +14,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from whyact.explanation.names import name_label
 from whyact.explanation.text import WORTH_TIMES, say_factor
 from whyact.report.drawings import Axis, band_path, line_path, number_ticks, place_counts, png_address
 from whyact.report.plain import Plain, count_of, to_script_json
@@ -94,9 +95,11 @@ def make_environment() -> Environment:
         "times": format_times,
         "number": format_number,
         "places": format_places,
+        "probability": format_probability,
         "options": mark_options,
     }
     environment.globals |= {
+        "name_label": name_label,
         "Axis": Axis,
         "band_path": band_path,
         "count_of": count_of,
@@ -134,6 +137,11 @@ def format_times(factor: float) -> str:
 def format_number(value: float | None, digits: int = 3) -> str:
     """A number with a few significant digits and a real minus sign."""
     return "–" if value is None else f"{value:.{digits}g}".replace("-", "−")
+
+
+def format_probability(value: float) -> str:
+    """A probability with three decimal places; rounding alone never makes it 0."""
+    return "below 0.001" if 0 < value < 0.001 else f"{value:.3g}" if value < 0.9995 else "1"
 
 
 def format_places(value: float | None, places: int = 2) -> str:

@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from whyact.cut_policies import spread_out
 from whyact.estimators.feature_policy import FeaturePolicyClassifier
 from whyact.estimators.tolerance_curve import count_features_over_tolerance, gather_known
+from whyact.explanation.choices import say_choices, say_scores, say_tolerance
 from whyact.explanation.describe import WORTH_NAMING
-from whyact.explanation.matter import find_what_matters
-from whyact.explanation.plateau import ToleranceCurve, say_plateau
-from whyact.explanation.suitability import list_doubts, say_choices
+from whyact.explanation.plateau import ToleranceCurve
+from whyact.explanation.suitability import find_doubts, say_what_is_left, say_what_matters
+from whyact.explanation.support import say_who_finds_them
 from whyact.explanation.voices import align_policies, find_times, find_usual_policy, is_learned, is_product
 from whyact.intervals import Interval
 from whyact.posterior import DIAGNOSED, R_HAT_LIMIT, Posterior
@@ -106,7 +107,7 @@ def summarise(
     if max_demonstrations < 1:
         raise ValueError(f"max_demonstrations must be at least 1, got {max_demonstrations!r}.")
     layout = find_layout(model.n_features_in_, shape, kind, origin)
-    columns = name_places(model, layout)
+    columns, doubts = name_places(model, layout), find_doubts(model)
     return {
         "title": to_name(title or ("Why the teacher acts" if len(model.classes_) else "What the teacher sees")),
         "source": None if source is None else to_name(source),
@@ -116,8 +117,9 @@ def summarise(
         "feature_values": str(model.posterior_.feature_values),
         "actions": to_names(model.classes_.tolist(), ACTIONS_BUDGET // max(model.n_components_, 1)),
         "number": summarise_number(model),
-        "matters": summarise_what_matters(model),
-        "doubts": list_doubts(model),
+        "matters": say_what_matters(model, doubts),
+        "doubts": [doubt.sentence for doubt in doubts],
+        "left_over": say_what_is_left(model),
         "choices": "".join(say_choices(model)),
         "tolerance": summarise_tolerance(model, tolerances),
         "features": summarise_features(model, layout, columns),
@@ -130,16 +132,15 @@ def summarise(
 
 
 def summarise_number(model: FeaturePolicyClassifier) -> Plain:
-    """The number of features that are shown, how many of them the chains confirm, and P(K) of the draws."""
+    """The number of features that are shown, who finds them, and P(K) of the draws."""
     posterior = model.posterior_
     probabilities = posterior.n_features_probabilities
     low, high = posterior.n_features_interval()
     return {
         "count": model.n_components_,
+        "is_given": model.n_components is not None,
         "n_confirmed": int(np.sum(posterior.aligned.presence > 0.5)),
-        "n_in_all_chains": int(np.sum(posterior.aligned.in_all_chains)),
-        "n_chains": posterior.n_chains,
-        "n_chains_with_weight": int(posterior.counts.sum()),
+        "who_finds_them": say_who_finds_them(posterior) if model.n_components_ else "",
         "most_allowed": None if model.max_features is None else int(model.max_features),
         "probabilities": [{"count": k, "probability": probabilities[k]} for k in sorted(probabilities)],
         "most_frequent": posterior.modal_n_features,
@@ -237,14 +238,6 @@ def estimate(summary: Interval, place: tuple[int, int]) -> Plain:
     return {name: float(numbers[place]) for name, numbers in zip(NUMBERS, summary, strict=True)}
 
 
-def summarise_what_matters(model: FeaturePolicyClassifier) -> Plain | None:
-    """Which features carry nearly all that is known about the actions; None if nothing is."""
-    matters = find_what_matters(model)
-    if matters is None:
-        return None
-    return {"features": np.sort(matters.features).tolist(), "share": matters.share}
-
-
 def summarise_tolerance(model: FeaturePolicyClassifier, tolerances: bool | ToleranceCurve = False) -> Plain:
     """What need not be explained (None if the noise was free), how other tolerances did, and how many features."""
     if isinstance(tolerances, ToleranceCurve):
@@ -254,12 +247,13 @@ def summarise_tolerance(model: FeaturePolicyClassifier, tolerances: bool | Toler
     trials = getattr(model, "tolerance_trials_", ())
     return {
         "value": model.tolerance_,
+        "why": "".join(say_tolerance(model)),
         "trials": [trial._asdict() for trial in trials],
         "counts": [count._asdict() for count in curve.counts],
         "own": curve.own._asdict(),
         "n_rows": curve.n_rows,
         "plateau": None if curve.plateau is None else curve.plateau._asdict(),
-        "sentence": say_plateau(curve.counts),
+        "sentence": curve.sentence,
         "is_from_trials": tolerances is False,
     }
 
@@ -273,6 +267,8 @@ def summarise_diagnostics(posterior: Posterior, has_actions: bool = True) -> Pla
     table = posterior.diagnostics()
     return {
         "verdict": ("agree" if posterior.chains_agree else "disagree") if can_tell else "unknown",
+        "is_growing": posterior.growth() is not None,
+        "predict_alike": posterior.distance is not None,
         "sentence": posterior.agreement(),
         "share_in_common": posterior.share_in_common,
         "distance": posterior.distance,
@@ -326,6 +322,7 @@ def summarise_combination(model: FeaturePolicyClassifier) -> Plain:
     return {
         "combination": model.combination_,
         "combination_scores": None if scores is None else {name: to_number(score) for name, score in scores.items()},
+        "why": "" if scores is None else say_scores(scores, model.combination_),
         "decisiveness": float(model.decisiveness_),
         "is_decisiveness_learned": is_learned(model),
         "adds_up": model.posterior_.adds_up,

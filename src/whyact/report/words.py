@@ -1,45 +1,34 @@
 """The findings of a report in plain sentences."""
 
-from whyact.explanation.describe import name_chains
 from whyact.report.plain import Plain, count_of
 
 MUCH_LESS_SURE = 0.15  # the teacher seems decisive if accuracy exceeds mean confidence by more than this,
 LEAST_ROWS = 30  # measured on at least this many rows
 DECISIVE = 10.0  # the value that the page suggests
+OTHER_WAY = {
+    "product": "in a mixture features would share the decision, each voting for its actions",
+    "mixture": "in a product features would multiply, so that one can also speak against an action",
+}
 
 
 def say_number(summary: Plain) -> Plain:
-    """How many features there are, and how sure that is."""
+    """How many features there are, how many of them are enough to predict, and how sure that is."""
     number, demonstrations = summary["number"], count_of(summary["fit"]["n_rows"], "demonstration")
     count = number["count"]
     if count == 0:
         finding = f"No feature was found in {demonstrations}."
     else:
         finding = f"{count_of(count, 'feature')} {'explains' if count == 1 else 'explain'} {demonstrations}."
-    return {"finding": finding, "how_sure": say_how_sure(number), "matters": say_what_matters(summary)}
-
-
-def say_what_matters(summary: Plain) -> str:
-    """How many features the decisions depend on; nothing if it is all of them."""
-    matters, count = summary["matters"], summary["number"]["count"]
-    if matters is None or len(matters["features"]) == count:
-        return ""
-    few = len(matters["features"])
-    which = list_of([str(feature) for feature in matters["features"]])
-    return (
-        f"{few} of {count} features matter{'s' * (few == 1)} most for the decisions: with feature{'s' * (few > 1)} "
-        f"{which} alone, predictions keep {matters['share']:.0%} of what all features tell about the actions."
-    )
-
-
-def list_of(names: list[str]) -> str:
-    """Names as in a sentence: 1, 2 and 3."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return {"finding": finding, "how_sure": say_how_sure(number), "matters": summary["matters"]}
 
 
 def say_how_sure(number: Plain) -> str:
     """How far the number of features can be trusted."""
-    sentences = [say_who_finds_them(number)] if number["count"] else []
+    sentences = ["The number was given (n_components), so it is no finding."] if number["is_given"] else []
+    if number["who_finds_them"]:
+        sentences.append(f"{number['who_finds_them'][0].upper()}{number['who_finds_them'][1:]}.")
+    if number["is_given"]:
+        return " ".join(sentences)
     low, high = number["low"], number["high"]
     if low == high:
         sentences.append(f"At least 90% of the draws have {count_of(low, 'feature')}.")
@@ -50,22 +39,6 @@ def say_how_sure(number: Plain) -> str:
     if number["most_frequent"] == number["most_allowed"]:
         sentences.append("More than this maximum are not allowed (max_features), so there may be more.")
     return " ".join(sentences)
-
-
-def say_who_finds_them(number: Plain) -> str:
-    """Whether the chains have found the same features."""
-    count, n_chains, n_in_all = number["count"], number["n_chains"], number["n_in_all_chains"]
-    it = "it" if count == 1 else "all of them"
-    if not number["n_confirmed"]:
-        return "The draws have no feature in common, so these are only those of one draw."
-    if n_chains == 1:
-        return f"More than half of the draws hold {'it' if count == 1 else 'each of them'}."
-    chains = name_chains(n_chains, number["n_chains_with_weight"]).capitalize()
-    find = "finds" if number["n_chains_with_weight"] == 1 else "find"
-    if n_in_all == count:
-        return f"{chains} {find} {it}."
-    others = "more than half of the draws hold the others" if n_in_all else "more than half of the draws hold them"
-    return f"{chains} {find} {f'{n_in_all:,}' if n_in_all else 'none'} of them; {others}."
 
 
 def say_accuracy(summary: Plain) -> list[str]:
@@ -201,17 +174,10 @@ def say_combination(summary: Plain) -> list[str]:
 
 def say_choice(fit: Plain) -> list[str]:
     """Why features act together in this way, if it was tried out."""
-    scores = fit["combination_scores"]
-    if not scores:
+    if not fit["why"]:
         return []
-    ways = {"mixture": "sharing the decision", "product": "multiplying"}
-    (other,) = set(scores) - {fit["combination"]}
-    own, others = scores[fit["combination"]], scores[other]
-    why = "it predicted actions better" if own > others else f"{ways[other]} did not clearly better predict actions"
-    return [
-        f"This was chosen because {why} that were hidden for a trial: its log score was {own:.2f}, that of "
-        f"{ways[other]} {others:.2f} (0 is perfect)."
-    ]
+    other = OTHER_WAY[fit["combination"]]
+    return [f"This is called a {fit['combination']}; {other}. Both were tried: {fit['why']}."]
 
 
 def say_chains(summary: Plain) -> str:
@@ -219,4 +185,18 @@ def say_chains(summary: Plain) -> str:
     diagnostics = summary["diagnostics"]
     if diagnostics["verdict"] != "agree":
         return ""
-    return f"{count_of(diagnostics['n_chains'], 'independent run')} of the computation found the same answer."
+    runs = count_of(diagnostics["n_chains"], "independent run")
+    if diagnostics["n_chains_with_weight"] < diagnostics["n_chains"]:
+        runs = f"{diagnostics['n_chains_with_weight']} of {runs}"
+    found = f"{runs} of the computation found the same features" + " and predict alike" * diagnostics["predict_alike"]
+    if diagnostics["is_growing"]:
+        return f"So far, {found}."
+    if is_number_mixed(diagnostics):
+        return f"{found}."
+    return f"{found}; the number of small features still differs."
+
+
+def is_number_mixed(diagnostics: Plain) -> bool:
+    """Whether the numbers of features of the chains cannot be told apart."""
+    (row,) = [row for row in diagnostics["quantities"] if row["name"] == "n_features"]
+    return not row["is_stuck"] and (row["r_hat"] is None or row["r_hat"] <= diagnostics["r_hat_limit"])

@@ -19,7 +19,7 @@ from whyact.tables.cells import protect
 from whyact.visible import make_visible
 
 BLANK = 0xFF  # never part of UTF-8
-LEAST_SHARE = 0.01  # of a feature; smaller ones are not named
+LEAST_AMOUNT = 0.01  # of a feature; smaller ones are not named
 N_ROWS = 2**14  # formatted at once; their bytes fit into the cache
 STANDARD_OUTPUT = "-"
 LAST_FIELD = (",false\n", ",true\n")  # whether the observation is unfamiliar
@@ -115,7 +115,7 @@ class PredictionWriter:
         for column in probabilities.T:
             fields += [format_decimals(column, 6), commas]
         names = [str(k) for k in range(substates.shape[1])] if self.feature_names is None else self.feature_names
-        fields += [format_shares(substates, to_fields(names)), commas, format_decimals(familiarity, 3)]
+        fields += [format_amounts(substates, to_fields(names)), commas, format_decimals(familiarity, 3)]
         fields += [to_fields(LAST_FIELD)[(~(familiarity >= FAMILIAR)).astype(np.intp)]]
         rows = np.concatenate(fields, axis=1)
         text: bytes = rows[rows != BLANK].tobytes()
@@ -220,20 +220,18 @@ def format_decimals(numbers: np.ndarray, n_decimals: int) -> np.ndarray:
     return texts
 
 
-def format_shares(substates: np.ndarray, names: np.ndarray) -> np.ndarray:
-    """Write the features of each row with their shares of the sum, largest first, such as "2:0.62 5:0.38"."""
+def format_amounts(substates: np.ndarray, names: np.ndarray) -> np.ndarray:
+    """Write how much of each feature is in each row, largest first, such as "2:0.62 5:0.38"."""
     n_rows = len(substates)
-    total = substates.sum(axis=1, keepdims=True)
-    shares = np.divide(substates, total, out=np.zeros(substates.shape), where=total > 0)
-    n_named = int((shares >= LEAST_SHARE).sum(axis=1).max(initial=0))
-    order = np.argsort(-shares, axis=1, kind="stable")[:, :n_named]
-    sorted_shares = np.take_along_axis(shares, order, axis=1)
+    n_named = int((substates >= LEAST_AMOUNT).sum(axis=1).max(initial=0))
+    order = np.argsort(-substates, axis=1, kind="stable")[:, :n_named]
+    amounts = np.take_along_axis(substates, order, axis=1)
     width = names.shape[1] + 6  # a space, the name, a colon, 0.12
     texts = np.empty((n_rows, n_named, width), dtype=np.uint8)
     texts[:, :, 0] = ord(" ")
     texts[:, :1, 0] = BLANK
     texts[:, :, 1:-5] = names[order]
     texts[:, :, -5] = ord(":")
-    texts[:, :, -4:] = format_decimals(sorted_shares.ravel(), 2).reshape(n_rows, n_named, 4)
-    texts[sorted_shares < LEAST_SHARE] = BLANK
+    texts[:, :, -4:] = format_decimals(amounts.ravel(), 2).reshape(n_rows, n_named, 4)
+    texts[amounts < LEAST_AMOUNT] = BLANK
     return texts.reshape(n_rows, n_named * width)

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from whyact.explanation.describe import find_names, say_how_many, say_looks, say_policy
+from whyact.explanation.describe import say_how_many, say_looks, say_policy
+from whyact.explanation.names import find_names
+from whyact.explanation.support import say_support
 
 
 def describe_clusters(model: Any, *, column_names: Sequence[str] | None = None, n_entries: int = 4) -> str:
@@ -15,7 +17,7 @@ def describe_clusters(model: Any, *, column_names: Sequence[str] | None = None, 
     """
     names = find_names(model, column_names)
     aligned = model.posterior_.aligned
-    lines = [say_how_many(model, "cluster")]
+    lines = [say_how_many(model, "cluster"), say_support(model, "cluster")]
     for k in range(model.n_components_):
         away = aligned.features.value[k] - model.posterior_.center
         rows = np.mean(model.labels_ == k)

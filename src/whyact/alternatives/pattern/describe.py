@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from whyact.explanation.describe import find_names, name_action, say_how_many, say_looks
+from whyact.explanation.describe import say_how_many, say_looks
+from whyact.explanation.names import find_names, name_action
+from whyact.explanation.support import say_support
 
 N_PATTERNS = 12
 
@@ -17,7 +19,7 @@ def describe_patterns(model: Any, *, column_names: Sequence[str] | None = None, 
     """
     names = find_names(model, column_names)
     aligned = model.posterior_.aligned
-    lines = [say_how_many(model, "feature")]
+    lines = [say_how_many(model, "feature"), say_support(model, "feature")]
     for k in range(model.n_components_):
         looks = say_looks(aligned.features.value[k], names, n_entries)
         lines.append(
