@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from whyact.model import Demonstrations, Priors, make_demonstrations
+from whyact.model import Demonstrations, Priors, count_noisy, make_demonstrations
 
 # Observations are brought to this root mean square before sampling. The priors of Table 1 expect a noise variance near
 # 0.001, which at a root mean square of one is the opinion that the signal-to-noise ratio is 30 dB. At a quarter they
@@ -54,6 +54,9 @@ class Scaling:
         The first step: what is taken off each column, and what it is then divided by. None: columns stay as they are.
     noise : float, default=0.0
         The standard deviation at which the noise is held, after the first step; 0: it is free, as in the paper.
+    n_floor : int, default=0
+        If above 0, the noise is not held there but has a floor: a prior worth so many entries that are all off by
+        `noise`.
 
     Examples
     --------
@@ -74,6 +77,12 @@ class Scaling:
     column_low: np.ndarray | None = None
     column_range: np.ndarray | None = None
     noise: float = 0.0
+    n_floor: int = 0
+
+    @property
+    def holds_noise(self) -> bool:
+        """Whether the noise is held, and not free or only kept above a floor."""
+        return self.noise > 0 and not self.n_floor
 
     def scale_columns(self, X: np.ndarray) -> np.ndarray:
         """Observations as they come, to what `observations_` holds."""
@@ -194,10 +203,23 @@ def find_least_tolerance(observations: np.ndarray, n_levels: int) -> float:
     return float(min(max(rounding, 1.0 / (n_levels - 1)), max(TOLERANCES)))
 
 
-def hold_noise(priors: Priors, noise: float) -> Priors:
-    """Priors under which the noise has this standard deviation, in the sampler's unit."""
+def hold_noise(priors: Priors, noise: float, n_floor: int = 0) -> Priors:
+    """Priors under which the noise has this standard deviation, in the sampler's unit.
+
+    With a floor that is worth as many entries as there are, the variance is that of `noise` and of the residual
+    together.
+    """
+    if n_floor:
+        squares = n_floor * noise**2
+        return replace(priors, noise_shape=(SHARPNESS, SHARPNESS), noise_rate=(SHARPNESS, 2 * SHARPNESS / squares))
     sharper = 100 * SHARPNESS
     return replace(priors, noise_shape=(SHARPNESS, 1.0), noise_rate=(sharper, sharper / (SHARPNESS * noise**2)))
+
+
+def count_for_floor(observations: np.ndarray) -> int:
+    """How many entries a floor under the noise is worth: as many as tell how much noise there is."""
+    missing = np.isnan(observations)
+    return count_noisy(np.where(missing, 0.0, observations), missing)
 
 
 def find_unit(X: np.ndarray, root_mean_square: float = ROOT_MEAN_SQUARE) -> float:

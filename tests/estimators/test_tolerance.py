@@ -128,6 +128,32 @@ def test_coarse_values_raise_the_tolerance_also_without_trials():
     assert model.tolerance_ == pytest.approx(1 / 3 / np.sqrt(12), rel=1e-6)
 
 
+def test_scans_have_a_floor_under_their_noise():
+    """The variance is that of the tolerance and of what the features leave over, whichever is larger."""
+    rng = np.random.default_rng(7)
+    substates = rng.random((40, 2)) * (rng.random((40, 2)) < 0.7)
+    signal = substates @ ((rng.random((2, 320)) < 0.3) * rng.uniform(0.5, 1.0, (2, 320)))
+    options = QUICK | {"n_burn_in": 20, "n_draws": 10, "combination": "mixture"}
+    for noise in (0.02, 0.3):
+        X = signal + noise * rng.standard_normal(signal.shape)
+        model = FeaturePolicyClassifier(**options).fit(X, substates[:, 0] > 0.3)
+        floor = model.tolerance_ * Scaling().find_width(X)
+        assert model.tolerance_ == pytest.approx(0.05)
+        residual = np.mean((X - model.inverse_transform(model.substates_)) ** 2)
+        assert model.noise_variance_ == pytest.approx(floor**2 + residual, rel=0.15)
+        assert not model._result.scaling.holds_noise
+
+
+def test_a_floor_comes_back_from_a_file(tmp_path):
+    X = np.random.default_rng(8).random((30, 310))
+    options = QUICK | {"n_burn_in": 4, "n_draws": 4, "combination": "mixture"}
+    model = FeaturePolicyClassifier(**options).fit(X, X[:, 0] > 0.5)
+    model.save(tmp_path / "model.nc")
+    loaded = load(tmp_path / "model.nc")
+    assert loaded._result.target == model._result.target
+    assert loaded._result.scaling.n_floor == X.size
+
+
 def test_a_given_number_of_features_leaves_the_noise_free():
     """Two features do not explain six columns to a twentieth of their range."""
     X = np.random.default_rng(6).random((80, 6)) * [1, 10, 100, 1000, 10, 1]

@@ -45,6 +45,7 @@ from whyact.scaling import (
     TOLERANCES,
     USUAL_TOLERANCE,
     Scaling,
+    count_for_floor,
     find_least_tolerance,
     find_unit,
     hold_noise,
@@ -155,11 +156,13 @@ class FeaturePolicyClassifier(FeatureLearner):
         the cells of a scan, and stay as they are.
     tolerance : float, "auto", "free" or None, default="auto"
         What need not be explained, as a share of a column's range (of a typical one, if columns are not scaled): the
-        noise is held there. It decides how many features there are.
+        noise is held there, or has its floor there. It decides how many features there are.
 
-        - "auto": for scaled columns, and for 300 columns or more with an `observation_weight` of one, unless `priors`
-          are given: 5%, or 10% or 20% where hidden actions are surely predicted as well with it; never below what
-          rounded values and the grid of the substates can carry. Otherwise the noise is free.
+        - "auto": for scaled columns held at 5%, or at 10% or 20% where hidden actions are surely predicted as well with
+          it; never below what rounded values and the grid of the substates can carry. For 300 columns or more that are
+          not scaled, with an `observation_weight` of one, a floor at 5%: the variance of the noise is that of these 5%
+          and of what the features leave unexplained together. Otherwise, or with `priors` or `n_components`, the noise
+          is free.
         - "free" or None: the noise is free, as in the paper.
     sampler : {"exact", "as-published"} or AsPublished, default="exact"
         - "exact": every step leaves the posterior invariant; annealed burn-in.
@@ -341,10 +344,12 @@ class FeaturePolicyClassifier(FeatureLearner):
             unit = float(self.unit)
         else:
             unit = 1.0 if self._find_published() else find_unit(scaling.scale_columns(X))
-        return replace(scaling, unit=unit, noise=self._find_noise(X, scaling))
+        noise = self._find_noise(X, scaling)
+        n_floor = count_for_floor(X) if noise and has_floor(self.tolerance, scaling) else 0
+        return replace(scaling, unit=unit, noise=noise, n_floor=n_floor)
 
     def _find_noise(self, X: np.ndarray, scaling: Scaling) -> float:
-        """Where the noise is held, as far as that is known before any trial; 0: it is free."""
+        """Where the noise is held, or its floor, as far as that is known before any trial; 0: it is free."""
         if self.tolerance in (None, "free") or self._find_published():
             return 0.0
         observations = scaling.scale_columns(X)
@@ -427,7 +432,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         choice = self._choose(given._replace(observations=observations), scaling)
         scaling = replace(scaling, noise=choice.noise)
         options: dict[str, Any] = {"combination": choice.combination}
-        options |= find_bounds(self.n_components, self.max_features, choice.noise)
+        options |= find_bounds(self.n_components, self.max_features, scaling.holds_noise)
         # without actions there is nothing to be decisive about
         is_plain = self._find_published() or not len(given.classes)
         options["decisiveness"] = 1.0 if is_plain else find_sampled_decisiveness(self.decisiveness, starts_from_rows)
@@ -761,14 +766,14 @@ class FeaturePolicyClassifier(FeatureLearner):
         return describe(self) if hasattr(self, "posterior_") else repr(self)
 
 
-def find_bounds(n_components: int | None, max_features: int | None, noise: float) -> dict[str, Any]:
+def find_bounds(n_components: int | None, max_features: int | None, holds_noise: bool) -> dict[str, Any]:
     """How many features there are at least and at most, and how many moves of whole features each sweep tries.
 
     With free noise, as on the paper's design, such moves cost more than they bring (`benchmarks/moves.py`). Where the
     noise is held, chains stay apart more without them; and if the number is given, nothing else exchanges features.
     """
     if n_components is None:
-        return {"max_features": max_features, "n_whole_moves": int(noise > 0)}
+        return {"max_features": max_features, "n_whole_moves": int(holds_noise)}
     return {"min_features": n_components, "max_features": n_components, "n_whole_moves": 1}
 
 
@@ -789,7 +794,16 @@ def find_sampled_decisiveness(decisiveness: float | str, starts_from_rows: bool)
 def find_priors(priors: Priors | None, scaling: Scaling) -> Priors:
     """The hyperpriors: as given, or by default; with the noise where it is held."""
     priors = Priors() if priors is None else priors
-    return hold_noise(priors, scaling.noise / scaling.unit) if scaling.noise else priors
+    return hold_noise(priors, scaling.noise / scaling.unit, scaling.n_floor) if scaling.noise else priors
+
+
+def has_floor(tolerance: float | str | None, scaling: Scaling) -> bool:
+    """Whether a tolerance is a floor under the noise, and does not hold it: by default for scans.
+
+    Chains that start from the same few rows all keep about the same number of features; where these explain less than
+    the tolerance says, holding the noise would only make as many features as there are rows.
+    """
+    return tolerance == "auto" and scaling.column_range is None
 
 
 def find_published(sampler: str | AsPublished) -> AsPublished | None:

@@ -85,7 +85,7 @@ def make_stored_target(
         feature_values=complete["feature_values"],
         combination=combination,
         decisiveness=1.0 if is_plain else find_sampled_decisiveness(complete["decisiveness"], starts_from_rows),
-        **find_bounds(complete["n_components"], complete["max_features"], scaling.noise),
+        **find_bounds(complete["n_components"], complete["max_features"], scaling.holds_noise),
         observation_weight=weights["observation_weight"],
         action_weight=weights["action_weight"],
     )

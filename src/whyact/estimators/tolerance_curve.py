@@ -98,7 +98,7 @@ def run_chains(model: Any, given: CheckedInput, tolerances: Sequence[float]) -> 
 def make_short(model: Any, tolerance: float) -> Any:
     """An estimator of short chains with the noise held at a tolerance; all else that matters for features as fitted."""
     scaling = model._result.scaling
-    held = replace(scaling, noise=tolerance * scaling.find_width(model.observations_))
+    held = replace(scaling, noise=tolerance * scaling.find_width(model.observations_), n_floor=0)
     return clone(model).set_params(
         # the plain mixture, because features hardly depend on how policies are combined, and it is the quickest
         combination="mixture", decisiveness=1.0, sampler="exact", n_components=None,
@@ -115,8 +115,9 @@ def count_at(short: Any, given: CheckedInput, tolerance: float) -> ToleranceCoun
 
 def count_own(model: Any) -> ToleranceCount:
     """The features of the fitted model, at its noise."""
-    noise = float(np.sqrt(model.noise_variance_)) / model._result.scaling.find_width(model.observations_)
-    return ToleranceCount(model.tolerance_ or noise, float(model.n_components_))
+    scaling = model._result.scaling
+    noise = float(np.sqrt(model.noise_variance_)) / scaling.find_width(model.observations_)
+    return ToleranceCount(model.tolerance_ if scaling.holds_noise else noise, float(model.n_components_))
 
 
 def gather_known(model: Any) -> ToleranceCurve:

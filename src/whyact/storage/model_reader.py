@@ -17,7 +17,7 @@ from whyact.fit_result import FitResult, ToleranceTrial
 from whyact.model import COMBINATIONS, PRODUCT, Target
 from whyact.posterior import Chosen, DrawId, Posterior
 from whyact.sampler.draws import TRACES, VECTORS, ChainDraws, RunEnd, name_scalars
-from whyact.scaling import USUAL_TOLERANCE, Scaling
+from whyact.scaling import USUAL_TOLERANCE, Scaling, count_for_floor
 from whyact.storage.codec import (
     FIRST_PARAMETERS,
     decode_available,
@@ -128,7 +128,9 @@ def decode_model(
     n_actions = max(len(classes), 1)
     more = {"policy_scale": 1.0, "decisiveness": float(parameters["decisiveness"])} if is_first else {}
     scaling = decode_scaling(groups["features"], about, parameters, observations)
-    scaling = replace(scaling, noise=decode_noise(about, parameters, scaling))
+    noise = decode_noise(about, parameters, scaling)
+    is_floor = noise > 0 and scaling.column_range is None and parameters.get("tolerance", "auto") == "auto"
+    scaling = replace(scaling, noise=noise, n_floor=count_for_floor(observations) if is_floor else 0)
     if about["whyact_schema"] < 6:
         parameters = {"start": "prior"} | parameters | {"tolerance": scaling.noise or None}  # what defaults were then
     combination: Any = "mixture" if is_first else about.get("combination")
