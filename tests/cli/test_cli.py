@@ -9,7 +9,7 @@ import typer.main
 import whyact
 from tests.support.command_line import invoke
 from whyact import cli
-from whyact.cli.arguments import LARGEST_SEED
+from whyact.cli.arguments import LARGEST_SEED, SCALE_AUTO_HELP
 from whyact.estimators.settings_file import SEED
 
 COMMANDS = typer.main.get_command(cli.app).commands
@@ -32,7 +32,11 @@ def test_the_same_option_is_called_and_explained_the_same_in_every_command():
     explained = {}
     for command, option in list_options():
         if option.name != "out":
-            explained.setdefault(option.name, {})[command] = (tuple(option.opts), option.help)
+            # `compare` scales or does not; only `fit` goes on to say what "auto" does
+            explained.setdefault(option.name, {})[command] = (
+                tuple(option.opts),
+                option.help.removesuffix(f" {SCALE_AUTO_HELP}"),
+            )
     assert {"n_jobs", "random_state", "action", "columns", "shape", "scale_columns", "prediction", "quiet"} <= {
         name for name, commands in explained.items() if len(commands) > 1
     }

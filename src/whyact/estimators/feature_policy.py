@@ -457,7 +457,7 @@ class FeaturePolicyClassifier(FeatureLearner):
         usual = COMBINATIONS[::-1] if is_table else COMBINATIONS
         combinations = usual if self.combination == "auto" else (self.combination,)
         n_columns = given.observations.shape[1]
-        if find_start(self.start, n_columns) == "rows":
+        if n_columns >= MANY_COLUMNS and find_start(self.start, n_columns) == "rows":
             # such chains do not mix, so one short chain does not tell what the average of many will say
             return Choice(combinations[0], noise=scaling.noise)
         tolerances: tuple[float, ...] = ()

@@ -16,9 +16,9 @@ from whyact.scaling import MANY_COLUMNS, USUAL_TOLERANCE
 NOT_TRIED = "a trial, with one chain that starts from rows, does not tell what many will say"
 
 
-def starts_from_rows(model: Any) -> bool:
-    """Whether chains start from rows, as given or because there are hundreds of columns."""
-    return bool(model.start == "rows" or (model.start == "auto" and model.n_features_in_ >= MANY_COLUMNS))
+def tries_nothing(model: Any) -> bool:
+    """Whether there are hundreds of columns and chains start from rows, as given or by default."""
+    return bool(model.start != "prior" and model.n_features_in_ >= MANY_COLUMNS)
 
 
 # --- how policies are combined ------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def say_why(model: Any) -> str:
         return ", as asked"
     if parameters.get("sampler") != "exact":
         return ", as published"
-    return f", as is usual: {NOT_TRIED}" if starts_from_rows(model) else ", as there are too few actions to compare by"
+    return f", as is usual: {NOT_TRIED}" if tries_nothing(model) else ", as there are too few actions to compare by"
 
 
 def say_scores(scores: dict[str, float], taken: str) -> str:
@@ -89,7 +89,7 @@ def say_without_trials(model: Any, tolerance: float) -> str:
         return "as is usual: there are no actions to choose another by"
     if tolerance > 1.01 * USUAL_TOLERANCE:
         return "because their values are no finer than that"
-    if starts_from_rows(model):
+    if tries_nothing(model):
         return f"as is usual: {NOT_TRIED}"
     return "as is usual: there are too few actions to choose another by"
 
@@ -142,7 +142,7 @@ def list_choices(model: Any) -> dict[str, str]:
         choices["scale_columns"] = "each column is scaled to its range"
     if model.tolerance == "auto" and model.tolerance_ is not None:
         choices["tolerance"] = f"{name_share(model.tolerance_)} of a column's range need not be explained"
-    if model.start == "auto" and model.sampler == "exact" and starts_from_rows(model):
+    if model.start == "auto" and model.sampler == "exact" and tries_nothing(model):
         choices["start"] = "chains start from rows, as there are hundreds of columns"
     for name, what in (("observation_weight", "observations"), ("action_weight", "actions")):
         if getattr(model, name) == "auto":
