@@ -84,6 +84,15 @@ class Scaling:
         """Whether the noise is held, and not free or only kept above a floor."""
         return self.noise > 0 and not self.n_floor
 
+    def with_noise(self, noise: float, tolerance: float | str | None, observations: np.ndarray) -> "Scaling":
+        """The same with noise that is held, or that has a floor: by default for scans, which are not scaled.
+
+        Chains that start from the same few rows all keep about the same number of features; where these explain less
+        than the tolerance says, holding the noise would only make as many features as there are rows.
+        """
+        has_floor = noise > 0 and tolerance == "auto" and self.column_range is None
+        return replace(self, noise=noise, n_floor=count_for_floor(observations) if has_floor else 0)
+
     def scale_columns(self, X: np.ndarray) -> np.ndarray:
         """Observations as they come, to what `observations_` holds."""
         return X if self.column_range is None else (X - self.column_low) / self.column_range

@@ -45,7 +45,6 @@ from whyact.scaling import (
     TOLERANCES,
     USUAL_TOLERANCE,
     Scaling,
-    count_for_floor,
     find_least_tolerance,
     find_unit,
     hold_noise,
@@ -344,9 +343,7 @@ class FeaturePolicyClassifier(FeatureLearner):
             unit = float(self.unit)
         else:
             unit = 1.0 if self._find_published() else find_unit(scaling.scale_columns(X))
-        noise = self._find_noise(X, scaling)
-        n_floor = count_for_floor(X) if noise and has_floor(self.tolerance, scaling) else 0
-        return replace(scaling, unit=unit, noise=noise, n_floor=n_floor)
+        return replace(scaling, unit=unit).with_noise(self._find_noise(X, scaling), self.tolerance, X)
 
     def _find_noise(self, X: np.ndarray, scaling: Scaling) -> float:
         """Where the noise is held, or its floor, as far as that is known before any trial; 0: it is free."""
@@ -795,15 +792,6 @@ def find_priors(priors: Priors | None, scaling: Scaling) -> Priors:
     """The hyperpriors: as given, or by default; with the noise where it is held."""
     priors = Priors() if priors is None else priors
     return hold_noise(priors, scaling.noise / scaling.unit, scaling.n_floor) if scaling.noise else priors
-
-
-def has_floor(tolerance: float | str | None, scaling: Scaling) -> bool:
-    """Whether a tolerance is a floor under the noise, and does not hold it: by default for scans.
-
-    Chains that start from the same few rows all keep about the same number of features; where these explain less than
-    the tolerance says, holding the noise would only make as many features as there are rows.
-    """
-    return tolerance == "auto" and scaling.column_range is None
 
 
 def find_published(sampler: str | AsPublished) -> AsPublished | None:

@@ -5,7 +5,6 @@ What reaches a kernel is checked by `door.py`, what the file may claim by `memor
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from whyact.fit_result import FitResult, ToleranceTrial
 from whyact.model import COMBINATIONS, PRODUCT, Target
 from whyact.posterior import Chosen, DrawId, Posterior
 from whyact.sampler.draws import TRACES, VECTORS, ChainDraws, RunEnd, name_scalars
-from whyact.scaling import USUAL_TOLERANCE, Scaling, count_for_floor
+from whyact.scaling import USUAL_TOLERANCE, Scaling
 from whyact.storage.codec import (
     FIRST_PARAMETERS,
     decode_available,
@@ -129,8 +128,7 @@ def decode_model(
     more = {"policy_scale": 1.0, "decisiveness": float(parameters["decisiveness"])} if is_first else {}
     scaling = decode_scaling(groups["features"], about, parameters, observations)
     noise = decode_noise(about, parameters, scaling)
-    is_floor = noise > 0 and scaling.column_range is None and parameters.get("tolerance", "auto") == "auto"
-    scaling = replace(scaling, noise=noise, n_floor=count_for_floor(observations) if is_floor else 0)
+    scaling = scaling.with_noise(noise, parameters.get("tolerance", "auto"), observations)
     if about["whyact_schema"] < 6:
         parameters = {"start": "prior"} | parameters | {"tolerance": scaling.noise or None}  # what defaults were then
     combination: Any = "mixture" if is_first else about.get("combination")
